@@ -1,0 +1,62 @@
+"""
+Satchel carries AI-agent sessions: it reads them from where agents leave them, converts them, and guards them.
+
+Everything public is here, imported when it is first used.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from satchel.contracts import Record, SessionInfo, Store
+    from satchel.errors import SatchelError
+    from satchel.formats.model import Message, Note
+    from satchel.library import convert, open, verify
+    from satchel.selection import Selection, selection
+
+__all__ = [
+    "Message",
+    "Note",
+    "Record",
+    "SatchelError",
+    "Selection",
+    "SessionInfo",
+    "Store",
+    "__version__",
+    "convert",
+    "open",
+    "selection",
+    "verify",
+]
+
+__version__ = "0.1.0"
+
+_WHERE = {
+    "Message": "satchel.formats.model",
+    "Note": "satchel.formats.model",
+    "Record": "satchel.contracts",
+    "SatchelError": "satchel.errors",
+    "Selection": "satchel.selection",
+    "SessionInfo": "satchel.contracts",
+    "Store": "satchel.contracts",
+    "convert": "satchel.library",
+    "open": "satchel.library",
+    "selection": "satchel.selection",
+    "verify": "satchel.library",
+}
+
+
+def __getattr__(name: str) -> object:
+    where = _WHERE.get(name)
+    if where is None:
+        raise AttributeError(f"module 'satchel' has no attribute {name!r}")
+    from importlib import import_module
+
+    value: object = getattr(import_module(where), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,180 @@
+"""
+The command line: one module a command, found by name when it is called.
+
+No logic lives here: a command reads its options, calls the library, and prints.
+"""
+
+from __future__ import annotations
+
+import gc
+import io
+import os
+import signal
+import sys
+from contextlib import suppress
+from importlib import import_module
+from typing import Any
+
+import click
+
+import satchel
+from satchel.errors import SatchelError
+
+__all__ = ["cli", "main", "run"]
+
+# Name -> module and the line of help; nothing is imported to list them.
+COMMANDS = {
+    "export": ("satchel.cli.export", "Write sessions out, with a manifest that proves the copy."),
+    "list": ("satchel.cli.list", "List sessions, newest first."),
+    "show": ("satchel.cli.show", "Show one session as a conversation."),
+    "stats": ("satchel.cli.stats", "Count sessions, messages, tokens and bytes."),
+    "verify": ("satchel.cli.verify", "Compare an export with its manifest."),
+    "formats": ("satchel.cli.formats", "List the formats that can be read and written."),
+    "doctor": ("satchel.cli.doctor", "Say which stores are here, how they are, and why a session may seem missing."),
+}
+
+
+class Command(click.Command):
+    """A command that takes no empty option value for "not given"."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        rest = super().parse_args(ctx, args)
+        for param in self.params:
+            value = ctx.params.get(param.name or "")
+            values = value if isinstance(value, tuple) else (value,)
+            if any(item == "" for item in values):
+                name = param.opts[-1] if isinstance(param, click.Option) else param.human_readable_name
+                raise click.UsageError(f"{name} is empty: give a value, or leave it out.", ctx)
+        return rest
+
+
+class _Commands(click.Group):
+    """The commands, each imported when it is called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        found = import_module(COMMANDS[cmd_name][0]).command
+        assert isinstance(found, click.Command)
+        return found
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+            from difflib import get_close_matches
+
+            near = get_close_matches(args[0], COMMANDS, 1)
+            raise click.UsageError(f"there is no command {args[0]!r}" + (f"; did you mean {near[0]}?" if near else "."), ctx)
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, summary) for name, (_, summary) in COMMANDS.items()])
+
+
+@click.group(
+    cls=_Commands,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    invoke_without_command=True,
+    epilog="Example: satchel export backup.jsonl",
+)
+@click.version_option(satchel.__version__, "--version", prog_name="satchel", message="%(prog)s %(version)s")
+@click.pass_context
+def cli(ctx: click.Context) -> None:
+    """Read AI-agent sessions from where agents leave them, convert them, and guard them."""
+    if ctx.invoked_subcommand is None:
+        click.echo(ctx.get_help(), err=True)
+        ctx.exit(2)
+
+
+def main(args: list[str] | None = None) -> None:
+    """Run the command line as a process of its own, and exit with its status."""
+    # Records come and go by the hundred thousand and hold no cycles.
+    gc.set_threshold(50_000, 20, 100)
+    closed = sys.stdout is None
+    if closed:
+        # Whoever writes to it shall hear that it is closed, as from every other program.
+        sys.stdout = os.fdopen(os.open(os.devnull, os.O_RDONLY), "w", encoding="utf-8")
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # A title may hold what the locale has no letter for.
+            stream.reconfigure(errors="backslashreplace")
+    for name in ("SIGTERM", "SIGHUP"):
+        # Like Ctrl-C, so that private copies and half-written files go; what was to be ignored (nohup) stays ignored.
+        number = getattr(signal, name, None)
+        if number is not None and signal.getsignal(number) is signal.SIG_DFL:
+            signal.signal(number, signal.default_int_handler)
+    status = run(sys.argv[1:] if args is None else args)
+    if closed:
+        sys.stdout = None
+    sys.exit(status)
+
+
+def run(args: list[str]) -> int:
+    """Run one command and return its exit status; whatever goes wrong becomes one sentence on standard error."""
+    try:
+        status = cli.main(args=args, prog_name="satchel", standalone_mode=False)
+        sys.stdout.flush()
+        return status if isinstance(status, int) else 0
+    except click.exceptions.Exit as stop:
+        return stop.exit_code
+    except click.ClickException as error:
+        # Wrong words: 2, whatever exception click chose for them.
+        if isinstance(error, click.UsageError) and error.ctx is not None:
+            click.echo(f"Usage: {' '.join(error.ctx.get_usage().split()[1:])}", err=True)
+            click.echo(f"Try 'satchel {error.ctx.info_name} --help'." if error.ctx.parent else "Try 'satchel --help'.", err=True)
+        _complain(error.format_message())
+        return 2
+    except (KeyboardInterrupt, click.Abort):
+        _complain("interrupted; nothing half-written is under its final name")
+        return 130
+    except SatchelError as error:
+        _trace(args)
+        _complain(error.message)
+        return error.exit_code
+    except BrokenPipeError:
+        # Whoever read the output has enough of it.
+        _forget_output()
+        return 1
+    except MemoryError:
+        _complain("the machine has not enough memory for this")
+        return 1
+    except OSError as error:
+        _trace(args)
+        if error.filename is None:
+            _forget_output()
+        _complain(f"{error.filename or 'the output'}: {error.strerror or error}")
+        return 1
+    except Exception as error:
+        _trace(args)
+        _complain(f"an error in Satchel itself: {type(error).__name__}: {error} (run with --debug for its place, and report it)")
+        return 1
+    finally:
+        _clean()
+
+
+def _trace(args: list[str]) -> None:
+    if "--debug" in args:
+        from traceback import print_exc
+
+        print_exc()
+
+
+def _forget_output() -> None:
+    """Let what is still in the buffers of standard output go nowhere, so that the interpreter does not try it once more."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _clean() -> None:
+    sources: Any = sys.modules.get("satchel.sources")
+    if sources is not None:
+        sources.forget_stdin()
+
+
+def _complain(message: str) -> None:
+    from satchel.naming import terminal_line
+
+    click.echo(f"satchel: {terminal_line(message)}", err=True)

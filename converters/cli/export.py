@@ -1,0 +1,193 @@
+"""`satchel export`."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+import satchel
+from satchel.cli import Command
+from satchel.cli._options import chosen, events, filters, json_output, sources
+from satchel.cli._output import Teller, print_json, say, say_left_out
+from satchel.errors import UsageError
+
+__all__ = ["command"]
+
+_SHOWN = 100
+
+
+@click.command(
+    cls=Command,
+    name="export",
+    epilog="Example: satchel export telegram.jsonl --source telegram --newer-than 30d",
+)
+@click.argument("output", required=False)
+@click.option("--format", "format_", default="jsonl", metavar="NAME", help="Output format; `satchel formats` lists them. [jsonl]")
+@click.option(
+    "--only",
+    metavar="user-prompts",
+    help="Just what people typed, one JSON line a prompt; goes to standard output without OUTPUT.",
+)
+@click.option(
+    "--lineage",
+    type=click.Choice(["single", "logical"]),
+    default="single",
+    help="`logical` joins the segments of a compressed conversation into one. [single]",
+)
+@click.option("--no-manifest", is_flag=True, help="Write no manifest beside a single output file.")
+@click.option("--force", is_flag=True, help="Overwrite what is there.")
+@click.option("-n", "--dry-run", is_flag=True, help="List what would be written, and write nothing.")
+@click.option(
+    "--stamp", is_flag=True, help="Note the time of the export in the manifest (else two equal runs are byte-identical)."
+)
+@sources
+@filters
+@json_output
+@events
+def command(
+    output: str | None,
+    format_: str,
+    only: str | None,
+    lineage: str,
+    no_manifest: bool,
+    force: bool,
+    dry_run: bool,
+    stamp: bool,
+    from_: tuple[str, ...],
+    profile: str | None,
+    as_json: bool,
+    quiet: bool,
+    log_json: bool,
+    debug: bool,
+    **options: Any,
+) -> int:
+    """
+    Write sessions to OUTPUT: a file, a folder (an existing one, or a name that ends in /), or - for standard output.
+
+    Without filters every session is written, live ones too; with filters only ended ones, unless --include-live. A manifest with
+    SHA-256 digests is written beside the output; `satchel verify` checks it.
+    """
+    from satchel import pipeline
+    from satchel.sources import find
+
+    selection = chosen(options)
+    if only not in (None, "user-prompts"):
+        raise UsageError(f"--only takes user-prompts, not {only!r}")
+    if only and format_ != "jsonl":
+        raise UsageError(f"--only user-prompts goes with the format jsonl, not {format_}")
+    if output is None and only:
+        output = "-"
+    if output is None and not dry_run:
+        raise UsageError("name an OUTPUT: a file such as backup.jsonl, a folder such as backup/, or - for standard output")
+    if output == "-" and as_json:
+        raise UsageError("--json prints a summary on standard output, where the sessions go: name a file")
+    with Teller(quiet=quiet, log_json=log_json) as tell:
+        stores = find(from_, profile=profile, only_main=True)
+        if profile is None and not from_:
+            _tell_others(stores, quiet)
+        if dry_run:
+            return _show_plan(stores, selection, lineage, tell, as_json)
+        stamped = None
+        if stamp:
+            import time
+
+            from satchel.timetext import iso_utc
+
+            stamped = iso_utc(time.time(), whole=True)
+        outcome = pipeline.export(
+            stores,
+            sys.stdout.buffer if output == "-" else output or "",
+            format=format_,
+            selection=selection,
+            lineage="logical" if lineage == "logical" else "single",
+            options={"only": only} if only else {},
+            manifest=not no_manifest,
+            force=force,
+            version=satchel.__version__,
+            stamp=stamped,
+            listen=tell,
+        )
+    if as_json:
+        print_json(
+            {
+                "sessions": outcome.sessions,
+                "messages": outcome.messages,
+                "files": outcome.files,
+                "bytes": outcome.bytes,
+                "lost": outcome.lost,
+                "warnings": outcome.warnings,
+                "output": outcome.output,
+                "manifest": outcome.manifest,
+                "sha256": outcome.digests,
+                "left_out": outcome.tally.left_out,
+            }
+        )
+    if not quiet and not log_json:
+        _summary(outcome, output == "-", bool(only))
+    return outcome.exit_code
+
+
+def _tell_others(stores: list[Any], quiet: bool) -> None:
+    from satchel.sources import find_all
+
+    others = len(find_all()) - len(stores)
+    if others > 0 and not quiet:
+        say(f"{others} more Hermes profile{'s are' if others > 1 else ' is'} here; --profile all takes them too")
+
+
+def _summary(outcome: Any, to_stdout: bool, prompts: bool) -> None:
+    what = "prompts" if prompts else "messages"
+    if not outcome.sessions:
+        say("no session matches; " + ("an empty file was written" if outcome.output else "nothing was written"))
+    else:
+        say(f"{outcome.sessions} sessions, {outcome.messages} {what}, {outcome.bytes:,} bytes")
+    say_left_out(outcome.tally)
+    if to_stdout or outcome.manifest is None:
+        for name, digest in outcome.digests.items():
+            say(f"sha256 {digest}" + (f"  {name}" if name else ""))
+    if outcome.output:
+        say(f"written to {outcome.output}")
+    if outcome.manifest:
+        where = outcome.output or ""
+        shown = os.path.relpath(where) if not os.path.relpath(where).startswith("..") else where
+        say(f"manifest: {Path(outcome.manifest).name}; check it any time with: satchel verify {shown}")
+    if outcome.lost:
+        say(f"{outcome.lost} records or sessions could not be read; they are named above, and the manifest says so")
+
+
+def _show_plan(stores: list[Any], selection: Any, lineage: str, tell: Teller, as_json: bool) -> int:
+    from contextlib import ExitStack
+
+    from satchel import pipeline
+    from satchel.selection import Tally
+    from satchel.sources import open_all
+
+    tally = Tally()
+    with ExitStack() as stack:
+        opened = list(open_all(stack, stores, listen=tell))
+        mode: pipeline.LineageMode = "logical" if lineage == "logical" else "single"
+        plans = pipeline.plan(opened, selection, ended_only=not selection.takes_live, lineage=mode, tally=tally)
+        rows = [
+            (item.store.session(segments[-1], counts=False), segments)
+            for item in plans
+            for family in item.families
+            for segments in family
+        ]
+    if as_json:
+        print_json([{"session_id": info.id, "source": info.source, "segments": ids} for info, ids in rows])
+    else:
+        for info, ids in rows[:_SHOWN]:
+            more = f"  ({len(ids)} segments)" if len(ids) > 1 else ""
+            from satchel.naming import terminal_line
+
+            click.echo(terminal_line(f"{info.id}  {info.source or ''}{more}"))
+        if len(rows) > _SHOWN:
+            click.echo(f"… and {len(rows) - _SHOWN} more")
+    words = selection.describe()
+    say(f"{len(rows)} sessions would be written" + (f" ({words})" if words else "") + "; nothing was written")
+    say_left_out(tally)
+    return 0

@@ -1,0 +1,74 @@
+"""`satchel verify`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from satchel.cli import Command
+from satchel.cli._options import events, json_output, sources
+from satchel.cli._output import Teller, print_json, say
+
+__all__ = ["command"]
+
+
+@click.command(cls=Command, name="verify", epilog="Example: satchel verify backup/ --content")
+@click.argument("path")
+@click.option("--content", is_flag=True, help="Also read what the files say, and compare it with what was written.")
+@click.option("--source", "source", is_flag=True, help="Also compare with the stores as they are now.")
+@sources
+@json_output
+@events
+def command(
+    path: str,
+    content: bool,
+    source: bool,
+    from_: tuple[str, ...],
+    profile: str | None,
+    as_json: bool,
+    quiet: bool,
+    log_json: bool,
+    debug: bool,
+) -> int:
+    """
+    Compare an export with its manifest and name everything that is missing, altered, or not listed.
+
+    PATH is a folder, a file with its manifest beside it, or a manifest.
+    """
+    from satchel.verifying import check
+
+    with Teller(quiet=quiet, log_json=log_json) as tell:
+        report = check(path, content=content, listen=tell)
+        findings = list(report.findings)
+        if source:
+            from satchel.sources import find
+            from satchel.verifying import compare_with_sources
+
+            findings += compare_with_sources(report, find(from_, profile=profile or "all"), listen=tell)
+    if as_json:
+        print_json(
+            {
+                "ok": not findings,
+                "manifest": report.manifest,
+                "files": report.files,
+                "sessions": report.sessions,
+                "bytes": report.bytes,
+                "findings": [_finding(finding) for finding in findings],
+            }
+        )
+    else:
+        from satchel.naming import terminal_line
+
+        for finding in findings:
+            click.echo(terminal_line(f"{finding.kind}: {finding.message}"))
+    if not quiet:
+        if findings:
+            say(f"{len(findings)} faults in {path}")
+        else:
+            say(f"{report.files} files, {report.sessions} sessions, {report.bytes:,} bytes: all as the manifest says")
+    return 1 if findings else 0
+
+
+def _finding(finding: Any) -> dict[str, str]:
+    return {"kind": finding.kind, "path": finding.path, "message": finding.message}

@@ -1,0 +1,323 @@
+"""
+The contracts between the parts: what a record and a session are, and what readers, writers, targets and redactors promise.
+
+Only protocols and plain data stand here, so that every part may import this module and none needs another. Everything past the
+first argument is keyword-only. `satchel.testing` holds the suites that prove these promises for a reader or a writer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
+
+from satchel.events import Listener
+
+if TYPE_CHECKING:
+    from satchel.formats.model import Entry
+
+__all__ = [
+    "Claim",
+    "Dialect",
+    "Export",
+    "Lineage",
+    "Reader",
+    "Record",
+    "Redactor",
+    "SessionInfo",
+    "SessionView",
+    "Store",
+    "Stream",
+    "Target",
+    "Usage",
+    "Writer",
+    "Written",
+]
+
+Dialect = str
+"""What the records of a store are: "hermes" (rows of a Hermes database), "claude", "codex", … A plug-in may bring its own."""
+
+Lineage = Literal["continuation", "delegate", "branch", "reset", "child"]
+"""Why a session has a parent; "child" is an old run without any mark."""
+
+
+class Record:
+    """
+    One database row or one log line, as its store holds it.
+
+    Attributes:
+        kind: The table the row is in, or "line" for a log.
+        key: What finds it there: the rowid or primary key of a row, the 1-based number of a line.
+        data: The row by column name with the database's own values (str, int, float, bytes, None), or the line's parsed JSON.
+            Text that is not valid UTF-8 stands as `satchel.jsontext.RawText`.
+        raw: The bytes as they stood in a file; None for a row, and once redaction changed `data`.
+        plain: The reader's promise about a message row: its keys are sorted, but for "id", which is last, and floats are finite.
+        json: Once made by the dialect, the record as JSON the way an export shows it; what it can't show is in `exact`.
+        exact: Notes by column on what `json` could not show (docs/formats/jsonl.md), or None.
+    """
+
+    __slots__ = ("data", "exact", "json", "key", "kind", "plain", "raw")
+
+    def __init__(self, kind: str, key: Any, data: Any, raw: bytes | None = None, plain: bool = False) -> None:
+        self.kind = kind
+        self.key = key
+        self.data = data
+        self.raw = raw
+        self.plain = plain
+        self.json: bytes | None = None
+        self.exact: dict[str, dict[str, Any]] | None = None
+
+    def __repr__(self) -> str:
+        return f"Record({self.kind!r}, {self.key!r})"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Record):
+            return NotImplemented
+        return (self.kind, self.data, self.raw) == (other.kind, other.data, other.raw)
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Usage:
+    """Tokens as the agent counted them; 0 where it did not."""
+
+    input: int = 0
+    output: int = 0
+    cache_read: int = 0
+    cache_write: int = 0
+    reasoning: int = 0
+
+
+@dataclass(slots=True, kw_only=True)
+class SessionInfo:
+    """
+    Enough of a session to choose, name and list it, got by a cheap scan: no message is parsed for it.
+
+    Times are seconds since the epoch, UTC, or None where the store has none or nonsense. Counts are of rows that were really
+    counted, and None where the scan was asked not to count.
+    """
+
+    id: str
+    format: str
+    """Name of the reader ("hermes", "jsonl", …)."""
+    agent: str
+    """Who wrote the session: "hermes", "claude", "codex"."""
+    store: str = ""
+    """The store's label, for people: a path, with the profile's name where there is one."""
+    profile: str | None = None
+    source: str | None = None
+    title: str | None = None
+    started_at: float | None = None
+    ended_at: float | None = None
+    last_active: float | None = None
+    """The newest message's time, else the start; None when the scan did not count."""
+    end_reason: str | None = None
+    live: bool = False
+    archived: bool = False
+    pinned: bool = False
+    cwd: str | None = None
+    git_branch: str | None = None
+    git_root: str | None = None
+    model: str | None = None
+    provider: str | None = None
+    user: str | None = None
+    chat_id: str | None = None
+    chat_type: str | None = None
+    session_key: str | None = None
+    parent: str | None = None
+    lineage: Lineage | None = None
+    messages: int | None = None
+    """Live messages."""
+    compacted: int | None = None
+    rewound: int | None = None
+    tool_calls: int = 0
+    usage: Usage = field(default_factory=Usage)
+    cost: float | None = None
+    """US dollars: the actual cost, else the estimated one."""
+    damaged: bool = False
+    """The session's own row is missing or could not be read whole."""
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """A reader's word that a path is its own: `why` says by what it was recognised."""
+
+    reader: str
+    why: str
+
+
+class Store(Protocol):
+    """
+    An opened store: one consistent state of it, for as long as it is open.
+
+    `sessions`, `session` and `records` may be called any number of times, and what they give does not change; so a redactor can
+    pass over a session twice.
+    """
+
+    format: str
+    agent: str
+    dialect: Dialect
+    conversation: str
+    """The kind of those of its records that are the conversation: "messages" for rows, "line" for logs."""
+    label: str
+    path: Path
+
+    def __enter__(self) -> Store: ...
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /) -> None: ...
+
+    def sessions(self, *, counts: bool = True) -> Iterator[SessionInfo]:
+        """Yield every session, by start and id; without `counts` the counts and `last_active` stay None, which is cheaper."""
+        ...
+
+    def session(self, session_id: str, /, *, counts: bool = True) -> SessionInfo:
+        """Return the session of exactly this id. Raises NotFound."""
+        ...
+
+    def records(self, session_id: str, /) -> Iterator[Record]:
+        """Yield the session's records: facts first (its own row, rows of other tables), then the conversation in order."""
+        ...
+
+    def decode(self, records: Iterable[Record], /) -> Iterator[Entry]:
+        """Yield the entries that the records say; each record is in exactly one entry, in order."""
+        ...
+
+    def canonical(self, record: Record, /) -> Sequence[bytes | memoryview]:
+        """Return, in pieces, the line that stands for the record in the content digest (docs/formats/digest.md)."""
+        ...
+
+    def check(self) -> None:
+        """Raise StoreChanged if the store changed in a way that makes what was read not one state."""
+        ...
+
+    def facts(self) -> dict[str, Any]:
+        """Return what `doctor` shows of the store: JSON-ready, by name."""
+        ...
+
+
+class Reader(Protocol):
+    """A format that can be read. A module or an object with these three."""
+
+    name: str
+
+    def sniff(self, path: Path, /) -> Claim | None:
+        """Say by its content, never by its name alone, whether the path is of this format."""
+        ...
+
+    def open(self, path: Path, /, *, listen: Listener, private: bool = False) -> Store:
+        """Open the store at the path; with `private`, from a copy that nobody else can change. Raises StoreError."""
+        ...
+
+
+class Stream(Protocol):
+    """A file being written by a Target: written once, in order. `name` is relative to the target; "" for a pipe."""
+
+    @property
+    def name(self) -> str: ...
+
+    def write(self, data: bytes, /) -> object: ...
+
+
+class Target(Protocol):
+    """Where output goes. Writers never open files: they ask the target for streams by relative name."""
+
+    def stream(self, name: str | None = None, /) -> Stream:
+        """Start a file (for a single-file target: the one file, whose name is given already) and return its stream."""
+        ...
+
+    def finish(self, stream: Stream, /) -> None:
+        """Say that the stream is complete."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Written:
+    """
+    What a writer made of one session.
+
+    Attributes:
+        file: Relative name of the file it went into, or None for stdout.
+        line: 1-based line in that file, where one line is one session, else None.
+        messages, compacted, rewound: Messages written, by state.
+        losses: What the format could not hold: what, and how many times.
+    """
+
+    file: str | None
+    line: int | None = None
+    messages: int = 0
+    compacted: int = 0
+    rewound: int = 0
+    losses: Mapping[str, int] = field(default_factory=dict)
+
+
+class SessionView(Protocol):
+    """
+    A session as a writer gets it, redacted already.
+
+    `records` and `entries` read from the store as they are iterated, and may be iterated again. A logical view has several
+    segments, root first; they are named by position, and the newest, the last, stands for the whole. `info` is read when it is
+    asked for.
+    """
+
+    dialect: Dialect
+    ids: Sequence[str]
+    """The ids of the segments."""
+
+    @property
+    def info(self) -> SessionInfo: ...
+
+    @property
+    def segments(self) -> Sequence[SessionInfo]: ...
+
+    def records(self, segment: int = -1, /) -> Iterator[Record]: ...
+
+    def entries(self, segment: int = -1, /) -> Iterator[Entry]: ...
+
+
+@runtime_checkable
+class Export(Protocol):
+    """One run of a writer; a context manager. Leaving it without an error completes the output."""
+
+    def __enter__(self) -> Export: ...
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /) -> None: ...
+
+    def add(self, session: SessionView, /) -> Written:
+        """Write one session and say where it went."""
+        ...
+
+
+class Writer(Protocol):
+    """A format that can be written. `layout` says what one export is: one file, or a directory of files."""
+
+    name: str
+    layout: Literal["file", "directory"]
+    suffix: str
+    """Of its files: ".jsonl"."""
+    file_name: str
+    """The one file's name when the output is a directory: "sessions.jsonl"; "" for writers that name a file a session."""
+
+    def open(self, target: Target, /, *, options: Mapping[str, Any], listen: Listener) -> Export: ...
+
+
+class Redactor(Protocol):
+    """Removes secrets, in two passes: learn over a lineage group, parents first, then apply to each session of it."""
+
+    digest: str
+    """SHA-256 of the rules, lower-case hex."""
+
+    def begin(self) -> None:
+        """Start a new lineage group: forget what was learned of the last one."""
+        ...
+
+    def learn(self, records: Iterable[Record], /) -> None: ...
+
+    def apply(self, records: Iterable[Record], /) -> Iterator[Record]: ...
+
+    def text(self, text: str, /) -> str:
+        """Redact a text that stands outside the records (an error's place, say)."""
+        ...

@@ -1,0 +1,107 @@
+"""
+The library's front door: what the command line does, as functions.
+
+    import satchel
+
+    with satchel.open("~/.hermes/state.db") as store:
+        for info in store.sessions():
+            for entry in store.decode(store.records(info.id)):
+                ...
+
+    satchel.convert("~/.hermes/state.db", "backup.jsonl", selection=satchel.selection(now=time.time(), source="cli"))
+    assert satchel.verify("backup.jsonl", content=True).ok
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, BinaryIO, Literal
+
+import satchel
+from satchel import pipeline, sources, verifying
+from satchel.contracts import Redactor, Store
+from satchel.events import Listener, ignore
+from satchel.formats import registry
+from satchel.selection import Selection, selection
+
+__all__ = ["convert", "open", "verify"]
+
+
+def open(path: str | os.PathLike[str], *, format: str | None = None, listen: Listener = ignore) -> Store:
+    """
+    Open one store: a context manager that gives its sessions, their records, and the entries they say.
+
+    Args:
+        format: The reader's name; by default the content tells.
+
+    Raises:
+        NotFound: Nothing is at the path.
+        NotAStore: No reader knows it.
+        StoreError: It can't be read.
+    """
+    found = Path(path).expanduser()
+    if format is None:
+        source = sources.find([str(found)])[0]
+        return registry.reader(source.reader).open(source.path, listen=listen)
+    return registry.reader(format).open(found, listen=listen)
+
+
+def convert(
+    source: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+    output: str | os.PathLike[str] | BinaryIO,
+    *,
+    format: str = "jsonl",
+    selection: Selection | None = None,
+    lineage: Literal["single", "logical"] = "single",
+    options: Mapping[str, Any] | None = None,
+    redactor: Redactor | None = None,
+    manifest: bool = True,
+    force: bool = False,
+    listen: Listener = ignore,
+) -> pipeline.Outcome:
+    """
+    Write sessions of one or several stores in a format: the same run as `satchel export`.
+
+    Args:
+        source: Paths of stores, or names of agents.
+        output: A file, a folder, or a binary stream.
+        selection: Which sessions; by default all.
+        lineage: "logical" joins the segments of a compressed conversation.
+        options: The writer's own options.
+        manifest: Write the manifest beside the output.
+        force: Overwrite what is there.
+
+    Raises:
+        SatchelError: Nothing was written.
+    """
+    given = [source] if isinstance(source, str | os.PathLike) else list(source)
+    return pipeline.export(
+        sources.find([os.fspath(path) for path in given]),
+        output,
+        format=format,
+        selection=selection if selection is not None else _everything(),
+        lineage=lineage,
+        options=options,
+        redactor=redactor,
+        manifest=manifest,
+        force=force,
+        version=satchel.__version__,
+        listen=listen,
+    )
+
+
+def _everything() -> Selection:
+    return selection(now=time.time())
+
+
+def verify(path: str | os.PathLike[str], *, content: bool = False, listen: Listener = ignore) -> verifying.Report:
+    """
+    Compare an export with its manifest; with `content` also what its files say with what was written.
+
+    Raises:
+        NotFound: Nothing is at the path.
+    """
+    return verifying.check(path, content=content, listen=listen)

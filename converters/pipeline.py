@@ -1,0 +1,412 @@
+"""
+The one way through: read -> select -> redact -> write -> manifest.
+
+`export` joins stores, a selection, a writer and a target. Everything is read from one state of each store; a store that changed
+meanwhile is read again, the last time from a private copy. Nothing is under its final name before all of it is right.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal
+
+from satchel.contracts import Record, Redactor, SessionInfo, Store, Written
+from satchel.digest import ContentDigest
+from satchel.errors import StoreChanged, UsageError
+from satchel.events import Event, Listener, Problem, Progress, SessionFinished, SessionStarted, Totals, ignore
+from satchel.formats import registry
+from satchel.lineage import Families
+from satchel.manifest.manifest import ManifestWriter
+from satchel.manifest.target import DirectoryTarget, FileTarget, PipeTarget
+from satchel.selection import Selection, Tally, select
+from satchel.sources import Source, open_all
+
+if TYPE_CHECKING:
+    from satchel.formats.model import Entry
+
+__all__ = ["Outcome", "Plan", "View", "export", "lineage_digest", "plan"]
+
+_TRIES = 3
+_PLACE = "satchel.store"
+
+LineageMode = Literal["single", "logical"]
+
+
+@dataclass(slots=True, kw_only=True)
+class Outcome:
+    """
+    What a run did.
+
+    Attributes:
+        sessions, messages, files, bytes: What was written; messages of every state.
+        lost: Sessions and records that could not be read or written; each was told to the listener.
+        warnings: Other problems that were told.
+        output: Where it is: a path, or None for a stream.
+        manifest: The manifest's path, None when none was written.
+        digests: SHA-256 of each file written, by its name; "" for a stream.
+        tally: What the selection looked at, took and left out.
+    """
+
+    sessions: int = 0
+    messages: int = 0
+    files: int = 0
+    bytes: int = 0
+    lost: int = 0
+    warnings: int = 0
+    output: str | None = None
+    manifest: str | None = None
+    digests: dict[str, str] = field(default_factory=dict)
+    tally: Tally = field(default_factory=Tally)
+
+    @property
+    def exit_code(self) -> int:
+        """0 when all of it was read and written, else 3."""
+        return 3 if self.lost else 0
+
+
+class _Counting:
+    """A listener that counts problems and passes every event on."""
+
+    def __init__(self, listen: Listener) -> None:
+        self._listen = listen
+        self.lost = 0
+        self.warnings = 0
+
+    def __call__(self, event: Event) -> None:
+        if isinstance(event, Problem):
+            if event.severity == "loss":
+                self.lost += max(1, event.lost)
+            else:
+                self.warnings += 1
+        self._listen(event)
+
+
+class View:
+    """
+    A session as a writer gets it: redacted, its records and entries read as they are iterated.
+
+    `digests` holds, by position, the source digest and the content digest of each segment that was read to its end.
+    """
+
+    def __init__(self, store: Store, ids: Sequence[str], redactor: Redactor | None) -> None:
+        self._store = store
+        self._redactor = redactor
+        self._ids = ids
+        self.ids = ids if redactor is None else [redactor.text(session_id) for session_id in ids]
+        self.dialect = store.dialect
+        self._segments: list[SessionInfo] | None = None
+        self.digests: dict[int, tuple[str, str]] = {}
+
+    @property
+    def segments(self) -> list[SessionInfo]:
+        """What the scan says of each segment, root first."""
+        if self._segments is None:
+            infos = [self._store.session(session_id, counts=False) for session_id in self._ids]
+            self._segments = [_redacted(info, self._redactor) for info in infos]
+        return self._segments
+
+    @property
+    def info(self) -> SessionInfo:
+        """What the scan says of the newest segment."""
+        return self.segments[-1]
+
+    def records(self, segment: int = -1) -> Iterator[Record]:
+        """Yield the records of a segment, redacted."""
+        store, redactor = self._store, self._redactor
+        at = segment % len(self._ids)
+        source = ContentDigest(store.canonical, conversation=store.conversation)
+        take = source.add
+        if redactor is None:
+            for record in store.records(self._ids[at]):
+                take(record)
+                yield record
+            digest = source.hexdigest()
+            self.digests[at] = (digest, digest)
+            return
+        content = ContentDigest(store.canonical, conversation=store.conversation)
+        for record in redactor.apply(_taken(store.records(self._ids[at]), source)):
+            content.add(record)
+            yield record
+        self.digests[at] = (source.hexdigest(), content.hexdigest())
+
+    def entries(self, segment: int = -1) -> Iterator[Entry]:
+        """Yield the entries of a segment."""
+        return self._store.decode(self.records(segment))
+
+
+def _taken(records: Iterator[Record], digest: ContentDigest) -> Iterator[Record]:
+    for record in records:
+        digest.add(record)
+        # The JSON made for the digest is of the record as it was.
+        record.json = record.exact = None
+        yield record
+
+
+def _redacted(info: SessionInfo, redactor: Redactor | None) -> SessionInfo:
+    if redactor is None:
+        return info
+    clean: dict[str, Any] = {"extra": {}}
+    for f in fields(info):
+        value = getattr(info, f.name)
+        if isinstance(value, str):
+            clean[f.name] = redactor.text(value)
+    return replace(info, **clean)
+
+
+def lineage_digest(digests: Sequence[str]) -> str:
+    """Return the digest of a lineage: SHA-256 over its segments' hex digests, root first, each with a newline."""
+    if len(digests) == 1:
+        return digests[0]
+    return hashlib.sha256("".join(f"{digest}\n" for digest in digests).encode()).hexdigest()
+
+
+# ---------------------------------------------------------------------------------------------------------- choosing
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """The sessions of one store that a run takes: families by start, in each parents first; a session is a list of segment ids."""
+
+    source: Source
+    store: Store
+    families: list[list[list[str]]]
+
+    def __len__(self) -> int:
+        return sum(map(len, self.families))
+
+
+def plan(
+    sources: Sequence[tuple[Source, Store]],
+    selection: Selection,
+    *,
+    ended_only: bool,
+    hide_archived: bool = False,
+    lineage: LineageMode = "single",
+    tally: Tally | None = None,
+) -> list[Plan]:
+    """
+    Choose the sessions of opened stores, by a scan that parses no message.
+
+    With `lineage="logical"` a chain of continuations is one item, taken when any of its segments is chosen.
+
+    Raises:
+        NotFound: An id that was asked for is in no store.
+    """
+    counts = selection.needs_counts or lineage == "logical"
+    hanging = [Families() for _ in sources]
+    chosen: list[set[str]] = [set() for _ in sources]
+    at = 0
+
+    def scan() -> Iterator[SessionInfo]:
+        nonlocal at
+        for number, (_, store) in enumerate(sources):
+            for info in store.sessions(counts=counts):
+                at = number
+                hanging[number].add(info)
+                if selection.session_ids:
+                    # Ids are resolved over the whole scan: the place has to travel with what is found.
+                    info.extra = {**info.extra, _PLACE: number}
+                yield info
+
+    for info in select(scan(), selection, ended_only=ended_only, hide_archived=hide_archived, tally=tally):
+        chosen[info.extra.get(_PLACE, at)].add(info.id)
+    plans: list[Plan] = []
+    for (source, store), families, ids in zip(sources, hanging, chosen, strict=True):
+        taken: set[str] = set()
+        groups: list[list[list[str]]] = []
+        for group in families.groups():
+            items: list[list[str]] = []
+            for session_id in group:
+                if session_id in ids and session_id not in taken:
+                    segments = families.chain(session_id) if lineage == "logical" else [session_id]
+                    taken.update(segments)
+                    items.append(segments)
+            if items:
+                groups.append(items)
+        plans.append(Plan(source=source, store=store, families=groups))
+    return plans
+
+
+# ---------------------------------------------------------------------------------------------------------- the run
+
+
+def export(
+    sources: Sequence[Source],
+    output: str | os.PathLike[str] | BinaryIO,
+    *,
+    format: str = "jsonl",
+    selection: Selection,
+    lineage: LineageMode = "single",
+    options: Mapping[str, Any] | None = None,
+    redactor: Redactor | None = None,
+    manifest: bool = True,
+    force: bool = False,
+    ended_only: bool | None = None,
+    version: str = "",
+    stamp: str | None = None,
+    listen: Listener = ignore,
+) -> Outcome:
+    """
+    Write the selected sessions of the sources.
+
+    Args:
+        output: A file, a folder (one that exists, or a name that ends in a separator, or any name for a writer of many files), or
+            a binary stream.
+        options: The writer's own options.
+        ended_only: Leave live sessions out; by default when the selection narrows and does not ask for them.
+        stamp: Time of the run for the manifest's header; None keeps the output free of any clock.
+
+    Raises:
+        SatchelError: Nothing was written; nothing is under a final name.
+    """
+    attempt = 1
+    while True:
+        counting = _Counting(listen)
+        run = _Run(counting, format, dict(options or {}), lineage, redactor)
+        only_ended = not selection.takes_live if ended_only is None else ended_only
+        try:
+            with ExitStack() as stack:
+                stores = list(open_all(stack, sources, listen=counting, private=attempt == _TRIES))
+                plans = plan(stores, selection, ended_only=only_ended, lineage=lineage, tally=run.outcome.tally)
+                run.write(plans, output, manifest=manifest, force=force, version=version, stamp=stamp)
+            break
+        except StoreChanged:
+            if attempt == _TRIES or not isinstance(output, str | os.PathLike):
+                raise
+            listen(Problem("the run", "a store changed while it was read: it is read again"))
+            attempt += 1
+    outcome = run.outcome
+    outcome.lost, outcome.warnings = counting.lost, counting.warnings
+    listen(
+        Totals(
+            sessions=outcome.sessions,
+            messages=outcome.messages,
+            files=outcome.files,
+            bytes=outcome.bytes,
+            warnings=outcome.warnings,
+            lost=outcome.lost,
+        )
+    )
+    return outcome
+
+
+class _Run:
+    """One attempt."""
+
+    def __init__(
+        self, listen: _Counting, format: str, options: dict[str, Any], lineage: LineageMode, redactor: Redactor | None
+    ) -> None:
+        self._listen = listen
+        self._format = format
+        self._options = options
+        self._lineage = lineage
+        self._redactor = redactor
+        self._writer = registry.writer(format)
+        self.outcome = Outcome()
+
+    def write(
+        self,
+        plans: list[Plan],
+        output: str | os.PathLike[str] | BinaryIO,
+        *,
+        manifest: bool,
+        force: bool,
+        version: str,
+        stamp: str | None,
+    ) -> None:
+        outcome = self.outcome
+        target: FileTarget | DirectoryTarget | PipeTarget
+        if isinstance(output, str | os.PathLike):
+            target = _target(os.fspath(output), self._writer.layout, force=force, listen=self._listen)
+            if isinstance(target, FileTarget) and not manifest:
+                target.check()
+            outcome.output = os.path.join(target.root, target.name) if isinstance(target, FileTarget) else target.root
+        else:
+            target = PipeTarget(output)
+        listing: ManifestWriter | None = None
+        header = {"lineage": self._lineage, **self._options} | ({"exported_at": stamp} if stamp else {})
+        with target, ExitStack() as inner:
+            if manifest and not isinstance(target, PipeTarget):
+                listing = ManifestWriter(
+                    target,
+                    format=self._format,
+                    version=version,
+                    rules=self._redactor.digest if self._redactor else None,
+                    options=header,
+                    listen=self._listen,
+                )
+                inner.enter_context(listing)
+            with self._writer.open(target, options=self._options, listen=self._listen) as writing:
+                total, done = sum(map(len, plans)), 0
+                for item in plans:
+                    for family in item.families:
+                        self._learn(item.store, family)
+                        for segments in family:
+                            self._listen(SessionStarted(segments[-1]))
+                            before = self._listen.lost
+                            view = View(item.store, segments, self._redactor)
+                            written = writing.add(view)
+                            self._note(view, written, listing, self._listen.lost - before, item)
+                            done += 1
+                            self._listen(Progress(done, total))
+                    item.store.check()
+            if listing is not None:
+                listing.seal(lost=max(0, self._listen.lost - self._lost_in_sessions))
+                outcome.manifest = listing.path
+        outcome.files = len(target.files)
+        outcome.bytes = sum(entry.bytes for entry in target.files)
+        outcome.digests = {entry.path: entry.sha256 for entry in target.files}
+
+    _lost_in_sessions = 0
+
+    def _learn(self, store: Store, family: list[list[str]]) -> None:
+        if self._redactor is not None:
+            self._redactor.begin()
+            for segments in family:
+                for session_id in segments:
+                    self._redactor.learn(store.records(session_id))
+
+    def _note(self, view: View, written: Written, listing: ManifestWriter | None, lost: int, item: Plan) -> None:
+        outcome = self.outcome
+        count = written.messages + written.compacted + written.rewound
+        outcome.sessions += 1
+        outcome.messages += count
+        self._lost_in_sessions += lost
+        self._listen(SessionFinished(view.ids[-1], count))
+        if listing is None:
+            return
+        pairs = [view.digests.get(at) for at in range(len(view.ids))]
+        whole = [pair for pair in pairs if pair is not None]
+        complete = len(whole) == len(pairs)
+        line = {
+            "session_id": view.ids[-1],
+            "agent": item.store.agent,
+            "lineage_session_ids": list(view.ids),
+            "file": written.file,
+            "line": written.line,
+            "messages": written.messages,
+            "compacted": written.compacted,
+            "rewound": written.rewound,
+            "message_count": count,
+            "content_digest": lineage_digest([pair[1] for pair in whole]) if complete and not self._options.get("only") else None,
+            "source_digest": lineage_digest([pair[0] for pair in whole]) if complete else None,
+            "incomplete": lost > 0,
+            "lost": lost,
+            "losses": dict(written.losses),
+        }
+        profile = item.source.profile
+        listing.session(line | ({"profile": profile} if profile is not None else {}))
+
+
+def _target(output: str, layout: str, *, force: bool, listen: Listener) -> FileTarget | DirectoryTarget:
+    """Return the target for an output path: a folder where one is meant or there, else a file."""
+    if not output:
+        raise UsageError("the output's name is empty")
+    if layout == "directory" or output.endswith(("/", os.sep)) or Path(output).is_dir():
+        return DirectoryTarget(output, force=force, listen=listen)
+    return FileTarget(output, force=force, listen=listen)

@@ -1,0 +1,139 @@
+"""
+Verification that needs the readers: what the files say (`--content`), and what the stores say now (`--source`).
+
+`satchel.manifest.verify` compares bytes; this module gives it the look into them.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from importlib import import_module
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from satchel.digest import content_digest
+from satchel.errors import SatchelError
+from satchel.events import Listener, ignore
+from satchel.manifest.verify import Finding, Report, verify
+
+if TYPE_CHECKING:
+    from satchel.contracts import Store
+
+__all__ = ["Finding", "Report", "check", "compare_with_sources"]
+
+# Formats whose files can be read back to content digests, and what reads them.
+_READ_BACK = {"jsonl": "satchel.formats.jsonl.readback"}
+
+
+def check(path: str | os.PathLike[str], *, content: bool = False, listen: Listener = ignore) -> Report:
+    """
+    Compare an export with its manifest; with `content` also what its files say with the digests taken when they were written.
+
+    Raises:
+        NotFound: Nothing is at the path.
+    """
+    return verify(path, listen=listen, content=_content if content else None)
+
+
+def _content(
+    path: str, update: Callable[[bytes], None], /, *, file: Mapping[str, Any], sessions: Iterator[dict[str, Any]]
+) -> Iterable[Finding]:
+    name = str(file.get("path"))
+    module = _READ_BACK.get(str(file.get("format")))
+    findings: list[Finding] = []
+    first = next(sessions, None)
+    if module is None or (first is not None and first.get("content_digest") is None):
+        # Nothing was noted that could be compared: prompts are a choice from the messages.
+        return findings
+    read_back = import_module(module).read_back
+    expected = chain([] if first is None else [first], sessions)
+    line: int | None = None
+    digests: list[Any] = []
+
+    def close() -> None:
+        """Compare what a line said with what the manifest says of it."""
+        if not digests:
+            return
+        wanted = next(expected, None)
+        findings.extend(_differences(name, digests, wanted))
+
+    for found in read_back(Path(path), update=update):
+        if not hasattr(found, "content_digest"):
+            findings.append(Finding("content", name, f"{name}: {found.where} {found.message}."))
+            continue
+        if found.line != line:
+            close()
+            digests.clear()
+            line = found.line
+        digests.append(found)
+    close()
+    for left in expected:
+        if left.get("content_digest") is not None:
+            findings.append(Finding("content", name, f"{name}: session {left.get('session_id')} is listed and not there."))
+    return findings
+
+
+def _differences(name: str, digests: Sequence[Any], wanted: Mapping[str, Any] | None) -> Iterator[Finding]:
+    from satchel.pipeline import lineage_digest
+
+    tip = digests[-1]
+    where = f"{name}: line {tip.line}"
+    if wanted is None:
+        yield Finding("content", name, f"{where} holds session {tip.session_id}, which no line of the manifest names.")
+        return
+    if wanted.get("session_id") != tip.session_id:
+        yield Finding("content", name, f"{where} holds session {tip.session_id}, and {wanted.get('session_id')} is listed.")
+        return
+    digest = wanted.get("content_digest")
+    if digest is not None and digest != lineage_digest([d.content_digest for d in digests]):
+        yield Finding("content", name, f"{where}: session {tip.session_id} does not say what it said when it was written.")
+    for key in ("messages", "compacted", "rewound"):
+        found = sum(getattr(d, key) for d in digests)
+        if wanted.get(key) not in (None, found):
+            text = f"{where}: session {tip.session_id} has {found} {key}, and {wanted[key]} are listed."
+            yield Finding("content", name, text)
+
+
+def _said(store: Store, session_id: str) -> str:
+    return content_digest(store.records(session_id), store.canonical, conversation=store.conversation)
+
+
+def compare_with_sources(report: Report, sources: Sequence[Any], *, listen: Listener = ignore) -> list[Finding]:
+    """
+    Compare the sessions of a verified export with the stores as they are now.
+
+    A session that went on, was changed or is gone is a finding ("source"); its copy is none the worse for it.
+    """
+    from satchel.manifest.manifest import read_manifest
+    from satchel.pipeline import lineage_digest
+    from satchel.sources import open_all
+
+    findings: list[Finding] = []
+    if report.manifest is None:
+        return findings
+    manifest = read_manifest(report.manifest)
+    with ExitStack() as stack:
+        stores = [store for _, store in open_all(stack, sources, listen=listen)]
+        known = [{info.id for info in store.sessions(counts=False)} for store in stores]
+        for line in manifest.sessions():
+            ids = [i for i in line.get("lineage_session_ids") or [line.get("session_id")] if isinstance(i, str)]
+            wanted, name = line.get("source_digest"), str(line.get("file") or "")
+            if wanted is None:
+                continue
+            there = [store for store, names in zip(stores, known, strict=True) if names.issuperset(ids)]
+            if not there:
+                findings.append(Finding("source", name, f"session {line.get('session_id')} is in none of the stores any more."))
+                continue
+            try:
+                digests = [lineage_digest([_said(store, session_id) for session_id in ids]) for store in there]
+            except SatchelError as error:
+                findings.append(Finding("source", name, f"session {line.get('session_id')}: {error.message}"))
+                continue
+            if wanted not in digests:
+                findings.append(Finding("source", name, f"session {line.get('session_id')} is different in its store now."))
+        for store in stores:
+            store.check()
+    return findings

@@ -1,0 +1,465 @@
+"""
+Reads a Hermes store: every schema from 1 on, by column name, whatever columns and tables it has.
+
+What belongs to a session is its row, its messages, and every row of another table that refers to it. Facts and their sources:
+docs/formats/hermes-state.md.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Container, Iterable, Iterator, Sequence
+from operator import itemgetter
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+import apsw
+
+from satchel.contracts import Claim, Record, SessionInfo
+from satchel.errors import NotAStore, NotFound, StoreDamaged
+from satchel.events import Listener, Problem, StoreOpened
+from satchel.formats.hermes_info import PARENT_COLUMNS, SHORT_COLUMNS, ParentFacts, Tally, session_info
+from satchel.formats.hermes_rows import canonical, number, text_of
+from satchel.formats.hermes_state.related import Related
+from satchel.formats.hermes_state.rows import DAMAGE, Rows, Table, equals, quote
+from satchel.formats.hermes_state.salvage import Salvage
+from satchel.formats.hermes_state.snapshot import Snapshot, is_sqlite, open_snapshot, sides
+
+if TYPE_CHECKING:
+    from satchel.formats.model import Entry
+
+__all__ = ["KNOWN_SCHEMA", "HermesStore", "name", "open", "sniff"]
+
+name = "hermes"
+
+KNOWN_SCHEMA = 23
+"""The newest schema whose meaning is documented; later ones are read by column name."""
+
+_INFINITE = frozenset((math.inf, -math.inf))
+_EVERY = object()
+_NOT_SET = "({0} = 0 OR {0} = '' OR {0} = x'')"
+
+
+def sniff(path: Path) -> Claim | None:
+    """Say whether the path is a SQLite file with Hermes' tables."""
+    if not path.is_file() or not is_sqlite(path):
+        return None
+    return Claim(reader=name, why="a SQLite database")
+
+
+def open(path: Path, *, listen: Listener, private: bool = False, profile: str | None = None) -> HermesStore:
+    """
+    Open the store at the path.
+
+    Args:
+        private: Read from a private copy, whatever the state of the files.
+        profile: The profile's name, for people.
+
+    Raises:
+        NotAStore: It is no SQLite file, or one of another program.
+        StoreDamaged: Nothing can be read from it.
+        StoreError: It can't be opened.
+    """
+    snapshot = open_snapshot(path, private=private)
+    try:
+        return HermesStore(snapshot, listen=listen, profile=profile)
+    except BaseException:
+        snapshot.close()
+        raise
+
+
+class HermesStore:
+    """An opened store: one state of it, until it is closed."""
+
+    format = name
+    agent = "hermes"
+    dialect = "hermes"
+    conversation = "messages"
+
+    def __init__(self, snapshot: Snapshot, *, listen: Listener, profile: str | None) -> None:
+        self.path = snapshot.path
+        self.profile = profile
+        self.label = f"{snapshot.path} (profile {profile})" if profile else str(snapshot.path)
+        self._snapshot = snapshot
+        self._listen = listen
+        self._damaged = False
+        self._told: set[tuple[str, str]] = set()
+        self._odd_ids: dict[str, Any] = {}
+        self._rows = Rows(snapshot.connection, self._report)
+        self._salvage = Salvage(self._rows, self.label, self._report)
+        self.tables = self._tables()
+        self._sessions: Table = self.tables["sessions"]
+        self._messages: Table = self.tables["messages"]
+        self.schema = self._schema()
+        self._related = Related(self._rows, self.tables)
+        self._scan = self._scan_columns()
+        self._row_names = (*(n for n in self._messages.names if n != "id"), "id")
+        numeric = [i for i, n in enumerate(self._row_names) if not self._column(self._messages, n)]
+        self._numbers = itemgetter(*numeric) if len(numeric) > 1 else lambda row: [row[i] for i in numeric]
+        self._row_columns = [quote(n) for n in self._row_names]
+        listen(StoreOpened(name, self.label, snapshot.how))
+        self._look()
+
+    # ------------------------------------------------------------------------------------------------------ opening
+
+    def _tables(self) -> dict[str, Table]:
+        try:
+            try:
+                tables = self._rows.tables()
+            except apsw.CorruptError as error:
+                # A schema that names an object twice, or a file cut short: its tables can be read all the same.
+                self._snapshot.connection.pragma("writable_schema", True)
+                tables = self._rows.tables()
+                self._report(str(self.path), f"its schema is malformed ({error}); what can be read is read", 0)
+        except (*DAMAGE, apsw.SQLError) as error:
+            self.check()
+            raise StoreDamaged(f"{self.path} is damaged: nothing can be read from it ({error})", subject=self.path) from error
+        sessions, messages = tables.get("sessions"), tables.get("messages")
+        ours = (
+            sessions is not None
+            and messages is not None
+            and all(map(sessions.has, ("id", "source", "started_at")))
+            and all(map(messages.has, ("id", "session_id", "role", "content")))
+        )
+        if not ours:
+            found = ", ".join(sorted(tables)[:6]) or "no tables"
+            raise NotAStore(
+                f"{self.path} is a SQLite database, but not a Hermes store (it has {found}); name a Hermes state.db",
+                subject=self.path,
+            )
+        return tables
+
+    def _column(self, table: Table, column: str) -> bool:
+        """Return whether the column turns every number into text."""
+        return next(c.text for c in table.columns if c.name == column)
+
+    def _scan_columns(self) -> tuple[list[str], list[str], list[str], str]:
+        """Return what a scan of sessions selects: the row's columns, all labels, their SQL, and the tables."""
+        names = [n for n in SHORT_COLUMNS if self._sessions.has(n)]
+        columns = [f"s.{quote(n)}" for n in names]
+        if not self._sessions.has("parent_session_id"):
+            return names, names, columns, "FROM sessions s"
+        parent = [n for n in PARENT_COLUMNS if self._sessions.has(n)]
+        tables = "FROM sessions s LEFT JOIN sessions p ON p.id = s.parent_session_id"
+        return names, [*names, *(f"parent.{n}" for n in parent)], columns + [f"p.{quote(n)}" for n in parent], tables
+
+    def _schema(self) -> int | None:
+        if "schema_version" not in self.tables:
+            return None
+        try:
+            found = [row[0] for row in self._rows.query("SELECT max(version) FROM schema_version")]
+        except apsw.Error:
+            return None
+        return found[0] if found and isinstance(found[0], int) else None
+
+    def _look(self) -> None:
+        """Tell what is odd about the store before anything is read: nothing here hides a session."""
+        where = self.label
+        if self.schema is not None and self.schema > KNOWN_SCHEMA:
+            self._warn(
+                where,
+                f"its schema {self.schema} is newer than the newest known one ({KNOWN_SCHEMA}): it is read by column name, "
+                "and unknown columns and tables are kept",
+            )
+        if self._messages.has("active") and next(c.nullable for c in self._messages.columns if c.name == "active"):
+            self._warn(where, "its messages may have no `active` mark; those without one are read as live")
+        self._look_at_search()
+        for table in self.tables:
+            try:
+                self._rows.query(f"SELECT 1 FROM {quote(table)} LIMIT 1").fetchall()
+            except DAMAGE as error:
+                self._fail(error)
+                # What is lost by that is told row by row when the rows are read; a search index is never read.
+                search = " (part of a search index, which holds no session of its own)" if "_fts" in table else ""
+                self._report(f"{where}: {table}", f"the table's pages are damaged{search}", 1 if search else 0)
+            except apsw.Error:
+                continue
+
+    def _look_at_search(self) -> None:
+        where = self.label
+        try:
+            tail = "FROM sqlite_schema WHERE name LIKE 'messages_fts%'"
+            objects = list(self._rows.select(("type", "name"), tail, where="the schema"))
+        except apsw.Error:
+            return
+        names = {row[1] for row in objects if row[0] == "table"}
+        triggers = {row[1] for row in objects if row[0] == "trigger"}
+        if "messages_fts" not in names:
+            what = "its search index is missing while its triggers are there: Hermes can't write to it" if triggers else None
+            self._warn(where, what or "it has no search index; nothing of a session is missing for that")
+            return
+        try:
+            word, rowid = self._some_word()
+            if word is None:
+                return
+            query = "SELECT rowid FROM messages_fts WHERE messages_fts MATCH ? AND rowid = ?"
+            if self._rows.query(query, (f'"{word}"', rowid)).get is None:
+                self._warn(where, "its search index does not find what is there (damaged or being rebuilt); sessions are whole")
+        except UnicodeDecodeError:
+            return
+        except apsw.Error as error:
+            self._warn(where, f"its search index can't be read ({error}); sessions are whole")
+
+    def _some_word(self) -> tuple[str | None, int]:
+        """Return a word that a message certainly has, and that message's id."""
+        # Only among the newest rows: to look through a large store for one would take as long as to read it.
+        rows = self._rows.query(
+            "SELECT id, substr(content, 1, 200) FROM messages WHERE role = 'user' AND content GLOB '[A-Za-z]*' "
+            "AND id > (SELECT max(id) FROM messages) - 200 ORDER BY id DESC LIMIT 1"
+        ).fetchall()
+        for rowid, text in rows:
+            words = [word for word in str(text).split() if word.isascii() and word.isalpha() and len(word) > 2]
+            if words and len(str(text)) < 200 and isinstance(rowid, int):
+                return words[0], rowid
+        return None, 0
+
+    # ------------------------------------------------------------------------------------------------------ telling
+
+    def _warn(self, where: str, message: str) -> None:
+        self._report(where, message, 0)
+
+    def _report(self, where: str, message: str, lost: int) -> None:
+        """Tell of a problem once, however often it is met: records may be read again."""
+        if (where, message) not in self._told:
+            self._told.add((where, message))
+            self._listen(Problem(where, message, "loss" if lost else "warning", lost))
+
+    def _fail(self, error: Exception) -> None:
+        """Take note of damage, unless the store only changed under the reading."""
+        self.check()
+        self._damaged = True
+
+    # ------------------------------------------------------------------------------------------------------ the store
+
+    def __enter__(self) -> HermesStore:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._snapshot.close()
+
+    def check(self) -> None:
+        """Raise StoreChanged if what was read may not be one state."""
+        self._snapshot.check()
+
+    @property
+    def statements(self) -> int:
+        """How many SQL statements were run."""
+        return self._rows.statements
+
+    def facts(self) -> dict[str, Any]:
+        """Return what is known of the store as a whole: schema, files, counts; JSON-ready."""
+        try:
+            totals = self._rows.query("SELECT (SELECT count(*) FROM sessions), (SELECT count(*) FROM messages)").fetchall()[0]
+        except DAMAGE as error:
+            self._fail(error)
+            totals = (None, None)
+        return {
+            "format": name,
+            "path": str(self.path),
+            "profile": self.profile,
+            "schema": self.schema,
+            "known_schema": KNOWN_SCHEMA,
+            "read": self._snapshot.how,
+            "bytes": self.path.stat().st_size,
+            "beside": dict(sides(self.path)),
+            "sessions": totals[0],
+            "messages": totals[1],
+            "tables": sorted(self.tables),
+            "damaged": self._damaged,
+        }
+
+    def sessions(self, *, counts: bool = True) -> Iterator[SessionInfo]:
+        """Yield every session by start and id; then those of which only messages are left."""
+        tallies = self._tallies() if counts else {}
+        seen: set[str] = set()
+        _, labels, columns, tables = self._scan
+        tail = f"{tables} ORDER BY s.started_at, s.id"
+        try:
+            for row in self._rows.select(columns, tail, where=f"{self.label}: sessions"):
+                info = self._info(dict(zip(labels, row, strict=True)), tallies, counts)
+                if info.id not in seen:
+                    seen.add(info.id)
+                    yield info
+                else:
+                    self._report(f"{self.label}: session {info.id}", "another session has an id that reads the same", 1)
+        except DAMAGE as error:
+            self._fail(error)
+            yield from self._salvaged_sessions(seen, tallies, counts)
+            return
+        yield from self._orphans(tallies, counts, seen=seen)
+
+    def session(self, session_id: str, *, counts: bool = True) -> SessionInfo:
+        """Return the session of exactly this id. Raises NotFound."""
+        _, labels, columns, tables = self._scan
+        where = f"{self.label}: session {session_id}"
+        stored = self._stored_id(session_id)
+        tallies = self._tallies(stored) if counts else {}
+        condition, value = equals("s.id", stored)
+        try:
+            row = next(self._rows.select(columns, f"{tables} WHERE {condition}", (value,), where=where), None)
+        except DAMAGE as error:
+            self._fail(error)
+            row = None
+        if row is not None:
+            return self._info(dict(zip(labels, row, strict=True)), tallies, counts)
+        if self._damaged:
+            found = next((info for info in self.sessions(counts=counts) if info.id == session_id), None)
+        else:
+            found = next((info for info in self._orphans(tallies, counts, session_id=stored) if info.id == session_id), None)
+        if found is None:
+            raise NotFound(f"{self.label} has no session {session_id}", subject=session_id)
+        return found
+
+    def records(self, session_id: str) -> Iterator[Record]:
+        """Yield the session's row, then rows of other tables that belong to it, then its messages by id."""
+        stored = self._stored_id(session_id)
+        row = self._session_row(session_id, stored)
+        if row is not None:
+            yield Record("sessions", session_id, row)
+        yield from self._related.of(stored, row or {})
+        yield from self._message_records(session_id, stored)
+
+    def decode(self, records: Iterable[Record]) -> Iterator[Entry]:
+        """Yield one entry for each record: a message for a row of `messages`, a note for any other."""
+        # Reading and copying rows needs no model.
+        from satchel.formats.hermes_decode import decode
+
+        return map(decode, records)
+
+    canonical = staticmethod(canonical)
+
+    # ------------------------------------------------------------------------------------------------------ sessions
+
+    def _info(self, row: dict[str, Any], tallies: dict[Any, Tally], counts: bool) -> SessionInfo:
+        parent = None
+        if row.get("parent_session_id") is not None and any(row.get(f"parent.{n}") is not None for n in PARENT_COLUMNS):
+            parent = ParentFacts(
+                end_reason=text_of(row.get("parent.end_reason")),
+                ended_at=number(row.get("parent.ended_at")),
+                session_key=text_of(row.get("parent.session_key")),
+            )
+        stored = row.get("id")
+        if type(stored) is not str:
+            self._odd_ids[text_of(stored) or ""] = stored
+        return session_info(
+            row,
+            format=name,
+            store=self.label,
+            profile=self.profile,
+            parent=parent,
+            tally=tallies.get(stored, Tally()) if counts else None,
+        )
+
+    def _stored_id(self, session_id: str) -> Any:
+        """Return a session's id as the database has it: hardly ever anything but text in UTF-8."""
+        return self._odd_ids.get(session_id, session_id)
+
+    def _tallies(self, session_id: Any = _EVERY) -> dict[Any, Tally]:
+        """Count each session's messages, or one session's: live, compacted, rewound, and the newest one's time."""
+        has_active, has_compacted = self._messages.has("active"), self._messages.has("compacted")
+        hidden = f"sum({_NOT_SET.format('active')})" if has_active else "0"
+        # Text and BLOBs are greater than any number.
+        newest = "max(CASE WHEN timestamp > -9e999 AND timestamp < 9e999 THEN timestamp END)"
+        newest = newest if self._messages.has("timestamp") else "NULL"
+        condition, value = equals("session_id", session_id)
+        one, values = ("", ()) if session_id is _EVERY else (f"WHERE {condition}", (value,))
+        tallies: dict[Any, Tally] = {}
+        try:
+            selected = ("session_id", "count(*)", hidden, newest)
+            tail = f"FROM messages {one} GROUP BY session_id"
+            for owner, total, gone, latest in self._rows.select(selected, tail, values, where=f"{self.label}: messages"):
+                compacted = 0
+                if gone and has_compacted:
+                    condition, value = equals("session_id", owner)
+                    inner = f"SELECT count(*) FROM messages WHERE {condition} AND {_NOT_SET.format('active')}"
+                    compacted = self._rows.query(f"{inner} AND NOT {_NOT_SET.format('compacted')}", (value,)).get
+                gone = gone or 0
+                tallies[owner] = Tally(total - gone, compacted, gone - compacted, number(latest))
+        except DAMAGE as error:
+            self._fail(error)
+            self._warn(self.label, "its messages could not all be counted: pages are damaged")
+        return tallies
+
+    def _orphans(
+        self, tallies: dict[Any, Tally], counts: bool, *, seen: Container[str | None] = (), session_id: Any = _EVERY
+    ) -> Iterator[SessionInfo]:
+        """Yield a session for messages whose session row does not exist, but for sessions that were seen."""
+        condition, value = equals("session_id", session_id)
+        values: tuple[Any, ...] = (value,)
+        if session_id is _EVERY:
+            condition, values = "session_id IN (SELECT DISTINCT session_id FROM messages EXCEPT SELECT id FROM sessions)", ()
+        tail = f"FROM messages WHERE {condition} GROUP BY session_id ORDER BY session_id"
+        columns = ("session_id", "min(timestamp)", "max(timestamp)")
+        try:
+            found = list(self._rows.select(columns, tail, values, where=f"{self.label}: messages"))
+        except DAMAGE as error:
+            self._fail(error)
+            found = [(owner, None, None) for owner in self._salvage.owners()]
+        told: set[Any] = set()
+        for owner, first, last in found:
+            if owner not in told and text_of(owner) not in seen:  # A damaged index may give one twice.
+                told.add(owner)
+                self._warn(self.label, f"session {owner} has messages but no row of its own; it is taken from its messages")
+                yield self._bare(owner, tallies, counts, first, last)
+
+    def _bare(
+        self,
+        session_id: Any,
+        tallies: dict[Any, Tally],
+        counts: bool,
+        first: Any = None,
+        last: Any = None,
+    ) -> SessionInfo:
+        row = {"id": session_id, "source": "recovered", "started_at": first, "ended_at": last, "end_reason": None}
+        info = self._info(row, tallies, counts)
+        info.damaged = True
+        return info
+
+    def _salvaged_sessions(self, seen: set[str], tallies: dict[Any, Tally], counts: bool) -> Iterator[SessionInfo]:
+        """Yield the sessions of a damaged table that were not seen yet."""
+        names = self._scan[0]
+        found: list[SessionInfo] = []
+        for left in self._salvage.sessions([quote(n) for n in names], seen):
+            if isinstance(left, str):
+                info = self._bare(left, tallies, counts)
+            elif left[names.index("id")] is None:
+                continue
+            else:
+                info = self._info(dict(zip(names, left, strict=True)), tallies, counts)
+            if info.id not in seen:
+                seen.add(info.id)
+                found.append(info)
+        yield from sorted(found, key=lambda i: (i.started_at or 0.0, i.id))
+
+    def _session_row(self, session_id: str, stored: Any) -> dict[str, Any] | None:
+        names, columns = self._sessions.names, self._sessions.quoted
+        where = f"{self.label}: session {session_id}"
+        condition, value = equals("id", stored)
+        try:
+            row = next(self._rows.select(columns, f"FROM sessions WHERE {condition}", (value,), where=where), None)
+        except DAMAGE as error:
+            self._fail(error)
+            row = self._salvage.session(stored, columns, where)
+        return None if row is None else dict(zip(names, row, strict=True))
+
+    # ------------------------------------------------------------------------------------------------------ messages
+
+    def _message_records(self, session_id: str, stored: Any) -> Iterator[Record]:
+        names, columns = self._row_names, self._row_columns
+        where = f"{self.label}: messages of {session_id}"
+        numbers = self._numbers
+        infinite = _INFINITE
+        condition, value = equals("session_id", stored)
+        last: int | None = None
+        try:
+            for row in self._rows.select(columns, f"FROM messages WHERE {condition} ORDER BY id", (value,), where=where):
+                last = row[-1]
+                yield Record("messages", last, dict(zip(names, row)), None, infinite.isdisjoint(numbers(row)))  # noqa: B905
+        except DAMAGE as error:
+            self._fail(error)
+            for rowid, row in self._salvage.messages(stored, columns, after=last, where=f"{self.label}: session {session_id}"):
+                data = dict(zip(names, row, strict=True)) | {"id": rowid}
+                if data["session_id"] is None:
+                    data["session_id"] = stored
+                yield Record("messages", rowid, data)

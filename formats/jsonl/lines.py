@@ -1,0 +1,224 @@
+"""
+One line of an export, parsed: its sessions, their facts, their messages.
+
+A line of ours is cut at its tabs where its messages are not needed, or where one of them is damaged and the others are not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import lru_cache
+from json import JSONEncoder
+from typing import Any
+
+from satchel.contracts import Record
+from satchel.errors import JsonError
+from satchel.formats.hermes_rows import exact_value, stored_row, text_of
+from satchel.formats.jsonl.record import RESERVED, TABLE_KEYS, VERSION, pointer
+from satchel.jsontext import loads
+
+__all__ = ["BROKEN", "Bad", "Exact", "Segment", "message", "messages", "parse", "salvaged", "segments", "shell"]
+
+BROKEN = (JsonError, LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError)
+"""What a line raises whose JSON is not of the shape it should have."""
+
+Bad = Callable[[str, Exception], object]
+"""Hears of what can't be read: in words what it is, and why."""
+
+_KEYS = {key: table for table, key in TABLE_KEYS.items()}
+_encode = JSONEncoder().encode
+
+
+def parse(line: bytes) -> dict[str, Any]:
+    """Parse a whole line. Raises JsonError."""
+    value = loads(line)
+    if not isinstance(value, dict):
+        raise JsonError("not a session record")
+    return value
+
+
+def shell(line: bytes) -> dict[str, Any]:
+    """Parse a line without its messages, where that is cheaper. Raises JsonError."""
+    parts = line.split(b"\t")
+    if len(parts) > 1 and parts[0].endswith((b'"messages":[', b'"hidden":[', b'"carried":[')):
+        try:
+            return parse(b"".join(part for part in parts if part is parts[0] or not part.startswith(b"{")))
+        except JsonError:
+            pass  # Somebody else's tabs.
+    return parse(line)
+
+
+def salvaged(line: bytes) -> dict[str, Any]:
+    """Parse a line of ours with null for each message row that can't be parsed. Raises JsonError when that does not help."""
+    parts = line.split(b"\t")
+    for i, part in enumerate(parts):
+        if i and part.startswith(b"{"):
+            row = part.removesuffix(b",")
+            try:
+                loads(row)
+            except JsonError:
+                parts[i] = b"null" + part[len(row) :]
+    return parse(b"".join(parts))
+
+
+class Exact:
+    """The exact notes of a line, by the place of the row they belong to."""
+
+    __slots__ = ("_notes",)
+
+    def __init__(self, notes: Mapping[str, Mapping[str, Any]]) -> None:
+        self._notes: dict[str, dict[str, Mapping[str, Any]]] = {}
+        for place, note in notes.items():
+            at, _, column = place.rpartition("/")
+            self._notes.setdefault(at, {})[column.replace("~1", "/").replace("~0", "~")] = note
+
+    def of(self, at: str) -> Mapping[str, Mapping[str, Any]]:
+        """Return the notes of the row at a JSON pointer, by column."""
+        return self._notes.get(at, {})
+
+    @property
+    def places(self) -> Mapping[str, object]:
+        """The places of all rows that have notes."""
+        return self._notes
+
+
+class Segment:
+    """One session of a line: most lines have one, a lineage's line has several."""
+
+    __slots__ = ("_at", "_exact", "_extra", "id", "orphan", "row", "several")
+
+    def __init__(
+        self, shown: Mapping[str, Any], extra: Mapping[str, Any], exact: Exact, *, row_at: str, at: str, several: bool
+    ) -> None:
+        row = stored_row("sessions", {k: _scalar(v) for k, v in shown.items()}, exact.of(row_at))
+        for column, value in extra.get("columns", {}).items():
+            note = exact.of(f"{at}/columns").get(column)
+            row[column] = exact_value(note) if note else value
+        identity = text_of(row.get("id"))
+        if identity is None and "v" not in extra and not several:
+            raise JsonError("not a session record: it has no id")
+        self.row = row
+        self.id = identity or ""
+        self.several = several
+        self.orphan = bool(extra.get("orphan"))
+        self._at = at
+        self._extra = {"shown": shown, **extra}
+        self._exact = exact
+
+    def facts(self, bad: Bad | None = None) -> Iterator[Record]:
+        """Yield the records that stand before the messages. Raises JsonError where they can't be read, unless `bad` is given."""
+        try:
+            yield from self._facts()
+        except BROKEN as error:
+            if bad is None:
+                raise JsonError(f"what stands beside the messages is not as it should be ({error})") from error
+            bad("what stands beside the messages", error)
+
+    def _facts(self) -> Iterator[Record]:
+        extra, exact, at = self._extra, self._exact, self._at
+        if not self.orphan:
+            yield Record("sessions", self.id, self.row)
+        prompt = extra["shown"].get("system_prompt")
+        if self.row.get("system_prompt") is None and isinstance(prompt, str):
+            data = {"hash": self.row.get("system_prompt_hash"), "prompt": prompt}
+            yield Record("system_prompts", data["hash"], data)
+        for key, value in extra.get("meta", {}).items():
+            note = exact.of(f"{at}/meta").get(key)
+            yield Record("state_meta", key, {"key": key, "value": exact_value(note) if note else value})
+        tables = [(_KEYS[key], f"{at}/{key}", extra.get(key, [])) for key in _KEYS]
+        for group in ("tables", "unknown"):
+            tables += [(table, f"{at}{pointer(group, table)}", rows) for table, rows in extra.get(group, {}).items()]
+        for table, place, rows in tables:
+            for i, row in enumerate(rows):
+                yield Record(table, i, stored_row(table, row, exact.of(f"{place}/{i}")))
+
+
+def segments(line: Mapping[str, Any]) -> list[Segment]:
+    """Return the sessions of a parsed line. Raises JsonError when it is no session record."""
+    extra = line.get("satchel")
+    if not isinstance(line.get("messages"), list) or not isinstance(extra, dict | None):
+        raise JsonError("not a session record: it has no list of messages")
+    extra = extra or {}
+    version = extra.get("v") if extra else VERSION
+    if not isinstance(version, int) or version < 1:
+        raise JsonError("the key satchel has no layout number")
+    if version > VERSION:
+        raise JsonError(f"written by a newer Satchel (layout {version}; this one reads {VERSION})")
+    try:
+        return _segments(line, extra)
+    except BROKEN as error:
+        raise JsonError(f"not a session record: {error}") from error
+
+
+def _segments(line: Mapping[str, Any], extra: Mapping[str, Any]) -> list[Segment]:
+    exact = Exact(extra.get("exact", {}))
+    parts = extra.get("segments")
+    if parts:
+        return [
+            Segment(
+                segment["session"],
+                segment,
+                exact,
+                row_at=f"/satchel/segments/{i}/session",
+                at=f"/satchel/segments/{i}",
+                several=True,
+            )
+            for i, segment in enumerate(parts)
+        ]
+    columns = {k: v for k, v in line.items() if k not in RESERVED}
+    return [Segment(columns, extra, exact, row_at="", at="/satchel", several=False)]
+
+
+def messages(line: Mapping[str, Any], segment: Segment, bad: Bad | None = None) -> list[Record]:
+    """
+    Return the message rows of a session of a parsed line, by id.
+
+    Raises:
+        JsonError: One of them can't be read; unless `bad` is given, which hears of it.
+    """
+    extra = line.get("satchel") or {}
+    exact = Exact(extra.get("exact", {}))
+    records: list[Record] = []
+    places = (("/messages", line["messages"]), *((f"/satchel/{k}", extra.get(k, ())) for k in ("hidden", "carried")))
+    for at, rows in places:
+        for i, shown in enumerate(rows):
+            try:
+                if not segment.several or shown.get("session_id") == segment.id:
+                    records.append(message(shown, exact.of(f"{at}/{i}")))
+            except BROKEN as error:
+                if bad is None:
+                    raise JsonError(f"message {i + 1} of {at} is not as it should be ({error})") from error
+                bad(f"message {i + 1} of {at}", error)
+    if all(type(record.key) is int for record in records):
+        records.sort(key=_by_key)
+    return records
+
+
+def _by_key(record: Record) -> int:
+    return int(record.key)
+
+
+def message(shown: Mapping[str, Any], notes: Mapping[str, Mapping[str, Any]]) -> Record:
+    """Return the stored row of a message as it stands in a line, and its exact notes."""
+    row = stored_row("messages", shown, notes)
+    plain = not notes and _in_order(tuple(row))
+    for column, value in row.items():
+        kind = type(value)
+        if kind is dict or kind is list or kind is bool:
+            row[column] = _scalar(value)
+        elif kind is float and value - value != 0.0:
+            plain = False
+    return Record("messages", row.get("id"), row, None, plain)
+
+
+@lru_cache(maxsize=64)
+def _in_order(columns: tuple[str, ...]) -> bool:
+    """Return whether columns stand as the digest takes them: sorted, the id last."""
+    return columns[-1:] == ("id",) and list(columns[:-1]) == sorted(columns[:-1])
+
+
+def _scalar(value: Any) -> Any:
+    """Return a column's value as a database holds it; exports of others may have parsed it."""
+    if isinstance(value, dict | list):
+        return _encode(value)
+    return int(value) if isinstance(value, bool) else value

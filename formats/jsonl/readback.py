@@ -1,0 +1,170 @@
+"""
+Reads an export back to what its sessions say: the content digests that its manifest recorded.
+
+A line of ours is hashed without parsing the rows that stand in it as the digest takes them; any other is parsed whole.
+"""
+
+from __future__ import annotations
+
+import builtins
+import re
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from satchel.digest import ContentDigest
+from satchel.errors import JsonError
+from satchel.events import Problem
+from satchel.formats.hermes_rows import canonical, state_of
+from satchel.formats.jsonl.lines import BROKEN, Exact, Segment, message, messages, parse, segments
+from satchel.formats.jsonl.record import RESERVED, VERSION
+from satchel.jsontext import loads
+
+__all__ = ["ReadBack", "read_back"]
+
+
+class ReadBack(NamedTuple):
+    """What a line says when it is read back: one session, its digest, its messages by state."""
+
+    line: int
+    session_id: str
+    content_digest: str
+    messages: int
+    compacted: int
+    rewound: int
+
+
+def read_back(path: Path, *, update: Callable[[bytes], object]) -> Iterator[ReadBack | Problem]:
+    """
+    Read an export from its first byte to its last and yield what each line says, or what is wrong with it.
+
+    `update` gets every byte that is read, in order, so that the file can be hashed in the same pass.
+    """
+    with builtins.open(path, "rb", buffering=1 << 20) as file:
+        for number, line in enumerate(file, 1):
+            update(line)
+            if not line.strip():
+                continue
+            try:
+                yield from _quick(number, line) or _slow(number, line)
+            except JsonError as error:
+                yield Problem(f"line {number}", f"can't be read as a session: {error}", "loss", 1)
+
+
+def _quick(number: int, line: bytes) -> list[ReadBack] | None:
+    try:
+        return _fast(number, line)
+    except BROKEN:
+        return None  # What is wrong with it, if anything, is for the whole parse to say.
+
+
+def _slow(number: int, line: bytes) -> list[ReadBack]:
+    """Read a line by parsing all of it."""
+    whole = parse(line)
+    out: list[ReadBack] = []
+    for segment in segments(whole):
+        digest = ContentDigest(canonical)
+        for fact in segment.facts():
+            digest.add(fact)
+        states = {"live": 0, "compacted": 0, "rewound": 0}
+        for record in messages(whole, segment):
+            digest.add(record)
+            states[state_of(record.data)] += 1
+        out.append(ReadBack(number, segment.id, digest.hexdigest(), *states.values()))
+    return out
+
+
+_TEXT = rb'"(?:[^"\\]|\\.)*"'
+_ID = re.compile(rb'\{"id":(%s),' % _TEXT)
+# The derived counts, which the digest leaves out, at the end of the session's columns.
+_COUNTS = re.compile(rb'(?:,"(?:message|tool_call)_count":(?:null|-?[0-9]+)){2},"messages":\[\Z')
+# A hidden row begins with the columns that say what became of it; no structured content stands before them.
+_STATE = re.compile(
+    rb'\{(?:"_compressed_summary":[0-9]+,)?"active":0,(?:"api_content":(?:null|%s),)?"compacted":([01]),"content":' % _TEXT
+)
+
+
+def _fast(number: int, line: bytes) -> list[ReadBack] | None:
+    """
+    Read a line of ours without parsing the rows that stand in it as the digest takes them.
+
+    The digest covers every byte of such a row, so one that equals the recorded digest proves the row, and any other is found out
+    by it. None for a line that must be parsed whole.
+    """
+    start = line.find(b"\t")
+    found = _ID.match(line)
+    if start < 0 or found is None or not line.endswith(b"}\n"):
+        return None
+    view = memoryview(line)
+    # Where each row begins, and where the first row ends that is the last of its list.
+    rows: list[tuple[int, int]] = []
+    ends: list[int] = []
+    while line[start + 1 : start + 2] == b"{":
+        begin, start = start + 1, line.find(b"\t", start + 1)
+        if start < 0:
+            return None
+        last = line[start - 1 : start] != b","
+        rows.append((begin, start if last else start - 1))
+        if last:
+            ends.append(len(rows))
+            hidden = line.find(b"\t", start + 1)
+            if hidden < 0:
+                break
+            start = hidden
+    if not rows:
+        return None
+    head = line[: rows[0][0] - 1]
+    gap = b"" if len(ends) < 2 else line[rows[ends[0] - 1][1] + 1 : rows[ends[0]][0] - 1]
+    tail = line[rows[-1][1] + 1 :]
+    if head.endswith(b'"messages":['):
+        live = ends[0]
+    elif head.endswith(b'"hidden":['):
+        live = 0
+    else:
+        return None
+    if len(ends) > 2 or (gap and not gap.endswith(b'"hidden":[')):
+        return None
+    rest = parse(b'{"messages":[' + gap + tail if live else head + tail)
+    extra = rest["satchel"]
+    if extra.get("v") != VERSION or "segments" in extra or "carried" in extra or rest["messages"] or extra.get("hidden"):
+        return None
+    exact = Exact(extra.get("exact", {}))
+    digest = ContentDigest(canonical)
+    counts = _COUNTS.search(head) if live and rest.keys() == RESERVED else None
+    if counts is None or exact.of("") or extra.get("orphan") or "columns" in extra:
+        segment = segments(parse(head + gap + tail))[0]
+    else:
+        segment = Segment({"id": loads(found[1])}, extra, exact, row_at="", at="/satchel", several=False)
+        digest.add_session(head[: counts.start()] + b"}")
+    for fact in segment.facts():
+        if fact.kind != "sessions" or digest.is_bare:
+            digest.add(fact)
+    update = digest.begin_conversation()
+    states = {"live": live, "compacted": 0, "rewound": 0}
+    order: Iterable[int] = range(len(rows))
+    if live < len(rows):
+        for begin, end in rows[live:]:
+            state = _STATE.match(line, begin, end)
+            if state is not None:
+                states["compacted" if state[1] == b"1" else "rewound"] += 1
+            else:
+                states[state_of(message(loads(line[begin:end]), {}).data)] += 1
+        order = sorted(order, key=lambda i: _row_id(line, *rows[i]))
+    noted = exact.places
+    for i in order:
+        begin, end = rows[i]
+        at = f"/messages/{i}" if i < live else f"/satchel/hidden/{i - live}"
+        if noted and at in noted:
+            for piece in canonical(message(loads(line[begin:end]), exact.of(at))):
+                update(piece)
+            continue
+        stop = line.rfind(b',"id":', begin, end)
+        if stop < 0 or not line[stop + 6 : end - 1].isdigit():
+            return None  # The digest leaves the id out, so it is looked at here.
+        update(view[begin:stop])
+        update(b"}\n")
+    return [ReadBack(number, segment.id, digest.hexdigest(), *states.values())]
+
+
+def _row_id(line: bytes, begin: int, end: int) -> int:
+    return int(line[line.rfind(b',"id":', begin, end) + 6 : end - 1])

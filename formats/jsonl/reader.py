@@ -1,0 +1,239 @@
+"""
+Reads JSON Lines exports: Satchel's own and Hermes' (`hermes sessions export`), one session a line.
+
+The records of a line are the rows of a Hermes store. A line of ours gives them back as they stood; one of Hermes' gives what
+Hermes wrote. The layout is docs/formats/jsonl.md.
+"""
+
+from __future__ import annotations
+
+import builtins
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
+
+from satchel.contracts import Claim, Record, SessionInfo
+from satchel.errors import JsonError, NotAStore, NotFound, StoreChanged, StoreError
+from satchel.events import Listener, Problem, StoreOpened
+from satchel.formats.hermes_info import ParentFacts, Tally, session_info
+from satchel.formats.hermes_rows import canonical, number, state_of, text_of
+from satchel.formats.jsonl.lines import Bad, Segment, messages, parse, salvaged, segments, shell
+from satchel.formats.jsonl.readback import ReadBack, read_back
+
+if TYPE_CHECKING:
+    from satchel.formats.model import Entry
+
+__all__ = ["JsonlStore", "ReadBack", "name", "open", "read_back", "sniff"]
+
+name = "jsonl"
+
+_HEAD = 1 << 16
+
+
+def sniff(path: Path) -> Claim | None:
+    """Say whether the file's first line is a session record: an object with an id and a list of messages."""
+    try:
+        if not path.is_file():
+            return None
+        with builtins.open(path, "rb") as file:
+            head = file.read(_HEAD)
+    except OSError:
+        return None
+    start = head.lstrip(b"\xef\xbb\xbf \t\r\n")
+    if not start.startswith(b"{"):
+        return None
+    line = start.partition(b"\n")[0]
+    if b"\n" not in start and len(head) == _HEAD:
+        # One long first line whose messages may stand further on.
+        with builtins.open(path, "rb") as file:
+            file.seek(len(head) - len(start))
+            line = file.readline()
+    if b'"messages":' in line and b'"id":' in line:
+        return Claim(reader=name, why="lines of session records")
+    return None
+
+
+def open(path: Path, *, listen: Listener, private: bool = False) -> JsonlStore:
+    """
+    Open an export.
+
+    Args:
+        private: Read from a private copy.
+
+    Raises:
+        StoreError: It can't be read.
+        NotAStore: No line of it is a session.
+    """
+    try:
+        file = builtins.open(path, "rb")  # noqa: SIM115
+        if private or not os.path.isfile(path):
+            import shutil
+            import tempfile
+
+            spool = tempfile.TemporaryFile(prefix="satchel-")  # noqa: SIM115
+            with file:
+                shutil.copyfileobj(file, spool, 1 << 20)
+            return JsonlStore(path, spool, listen=listen, still=False)
+    except OSError as error:
+        raise StoreError(f"{path} cannot be read: {error.strerror or error}", subject=path) from error
+    return JsonlStore(path, file, listen=listen, still=True)
+
+
+class _Place(NamedTuple):
+    """Where a session's line is, and what its children need to know of it."""
+
+    number: int
+    offset: int
+    size: int
+    end: ParentFacts
+
+
+class JsonlStore:
+    """An opened export: a file of sessions, found by one pass over its lines."""
+
+    format = name
+    agent = "hermes"
+    dialect = "hermes"
+    conversation = "messages"
+
+    def __init__(self, path: Path, file: IO[bytes], *, listen: Listener, still: bool) -> None:
+        self.path = path
+        self.label = str(path)
+        self.profile: str | None = None
+        self._file = file
+        self._listen = listen
+        self._seen = _print(file) if still else None
+        self._places: dict[str, _Place] = {}
+        self._bad = 0
+        self._told: set[tuple[str, str]] = set()
+        listen(StoreOpened(name, self.label, "line by line"))
+        self._index()
+        if not self._places:
+            file.close()
+            raise NotAStore(f"{path} holds no session records: no line has an id and a list of messages", subject=path)
+
+    def __enter__(self) -> JsonlStore:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._file.close()
+
+    def check(self) -> None:
+        """Raise StoreChanged if the file changed since it was opened."""
+        if self._seen is not None and self._seen != _print(self._file):
+            raise StoreChanged(f"{self.path} changed while it was read; try again", subject=self.path)
+
+    def facts(self) -> dict[str, Any]:
+        """Return what is known of the file: JSON-ready."""
+        size = os.fstat(self._file.fileno()).st_size
+        return {"format": name, "path": self.label, "bytes": size, "sessions": len(self._places), "damaged_lines": self._bad}
+
+    def sessions(self, *, counts: bool = True) -> Iterator[SessionInfo]:
+        """Yield every session, by start and id."""
+        order = sorted(self._places, key=lambda i: (number(self._session(i, whole=False)[1].row.get("started_at")) or 0.0, i))
+        return (self._info(session_id, counts) for session_id in order)
+
+    def session(self, session_id: str, *, counts: bool = True) -> SessionInfo:
+        """Return the session of exactly this id. Raises NotFound."""
+        if session_id not in self._places:
+            raise NotFound(f"{self.label} has no session {session_id}", subject=session_id)
+        return self._info(session_id, counts)
+
+    def records(self, session_id: str) -> Iterator[Record]:
+        """Yield the session's rows as a Hermes store holds them: its own, those of other tables, its messages by id."""
+        place = self._places.get(session_id)
+        if place is None:
+            raise NotFound(f"{self.label} has no session {session_id}", subject=session_id)
+        line, segment = self._session(session_id)
+        bad = self._bad_at(place)
+        yield from segment.facts(bad)
+        yield from messages(line, segment, bad)
+
+    def decode(self, records: Iterable[Record]) -> Iterator[Entry]:
+        """Yield one entry for each record."""
+        # Reading and copying rows needs no model.
+        from satchel.formats.hermes_decode import decode
+
+        return map(decode, records)
+
+    canonical = staticmethod(canonical)
+
+    # ------------------------------------------------------------------------------------------------------ lines
+
+    def _index(self) -> None:
+        self._file.seek(0)
+        offset = 0
+        for count, line in enumerate(self._file, 1):
+            start, offset = offset, offset + len(line)
+            if not line.strip():
+                continue
+            try:
+                found = segments(shell(line))
+            except JsonError as error:
+                self._bad += 1
+                self._listen(Problem(f"{self.label}:{count}", f"this line can't be read and is passed over: {error}"))
+                continue
+            for segment in found:
+                if segment.id in self._places:
+                    first = self._places[segment.id].number
+                    message = f"session {segment.id} stands on line {first} already; the first one is taken"
+                    self._listen(Problem(f"{self.label}:{count}", message))
+                    continue
+                row = segment.row
+                end = ParentFacts(
+                    end_reason=text_of(row.get("end_reason")),
+                    ended_at=number(row.get("ended_at")),
+                    session_key=text_of(row.get("session_key")),
+                )
+                self._places[segment.id] = _Place(count, start, len(line), end)
+
+    def _line(self, place: _Place) -> bytes:
+        self._file.seek(place.offset)
+        return self._file.read(place.size)
+
+    def _session(self, session_id: str, *, whole: bool = True) -> tuple[Mapping[str, Any], Segment]:
+        """Return the line a session stands on, with or without its messages, and the session. Raises StoreChanged."""
+        line = self._line(self._places[session_id])
+        try:
+            try:
+                parsed = parse(line) if whole else shell(line)
+            except JsonError:
+                # The line passed without its messages, so one of those is damaged.
+                parsed = salvaged(line)
+            return parsed, next(segment for segment in segments(parsed) if segment.id == session_id)
+        except (JsonError, StopIteration) as error:
+            raise StoreChanged(f"{self.path} changed while it was read; try again", subject=self.path) from error
+
+    def _bad_at(self, place: _Place) -> Bad:
+        """Return what reports, once, that a part of a line can't be read."""
+
+        def bad(what: str, error: Exception) -> None:
+            where = f"{self.label}:{place.number}"
+            if (where, what) not in self._told:
+                self._told.add((where, what))
+                self._listen(Problem(where, f"{what} can't be read: {error}", "loss", 1))
+
+        return bad
+
+    def _info(self, session_id: str, counts: bool) -> SessionInfo:
+        line, segment = self._session(session_id, whole=counts)
+        tally = None
+        if counts:
+            states = {"live": 0, "compacted": 0, "rewound": 0}
+            newest: float | None = None
+            for record in messages(line, segment, self._bad_at(self._places[session_id])):
+                states[state_of(record.data)] += 1
+                time = number(record.data.get("timestamp"))
+                newest = time if newest is None or (time is not None and time > newest) else newest
+            tally = Tally(states["live"], states["compacted"], states["rewound"], newest)
+        parent = self._places.get(text_of(segment.row.get("parent_session_id")) or "")
+        info = session_info(segment.row, format=name, store=self.label, parent=parent.end if parent else None, tally=tally)
+        info.damaged = segment.orphan
+        return info
+
+
+def _print(file: IO[bytes]) -> tuple[int, int]:
+    found = os.fstat(file.fileno())
+    return found.st_size, found.st_mtime_ns

@@ -1,0 +1,46 @@
+"""Start-up stays quick: nothing heavy is loaded before it is needed."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+LIST = "import json, sys; print(json.dumps(sorted(sys.modules)))"
+EXPORT = """
+import json, sys
+from satchel.cli import main
+try:
+    main()
+except SystemExit as end:
+    assert not end.code, end.code
+print(json.dumps(sorted(sys.modules)))
+"""
+
+
+def _modules_after(code: str, *arguments: str) -> set[str]:
+    run = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, encoding="utf-8", check=False)
+    assert run.returncode == 0, run.stderr
+    return set(json.loads(run.stdout.splitlines()[-1]))
+
+
+def test_the_command_line_loads_nothing_heavy() -> None:
+    heavy = {"orjson", "apsw", "pyarrow", "rich", "huggingface_hub", "asyncio", "multiprocessing", "markdown_it", "sqlite3"}
+    loaded = _modules_after(f"import satchel.cli\n{LIST}")
+    assert "satchel.cli" in loaded
+    assert set() == heavy & loaded
+
+
+def test_the_library_loads_nothing_but_itself() -> None:
+    """`import satchel` is lazy, since each import of a part of it runs it too."""
+    loaded = _modules_after(f"import satchel\n{LIST}")
+    assert set() == {"click", "orjson", "apsw", "rich", "satchel.cli", "satchel.pipeline"} & loaded
+
+
+def test_a_jsonl_export_loads_no_other_formats_libraries(hermes_db: Callable[..., Path], tmp_path: Path) -> None:
+    out = tmp_path / "sessions.jsonl"
+    loaded = _modules_after(EXPORT, "export", str(out), "--from", str(hermes_db()))
+    assert out.stat().st_size > 0
+    assert set() == {"pyarrow", "huggingface_hub", "markdown_it", "asyncio", "multiprocessing"} & loaded
