@@ -295,7 +295,10 @@ class Writer(Protocol):
     """A format that can be written. `layout` says what one export is: one file, or a directory of files."""
 
     name: str
-    layout: Literal["file", "directory"]
+
+    @property
+    def layout(self) -> Literal["file", "directory"]: ...
+
     suffix: str
     """Of its files: ".jsonl"."""
     file_name: str

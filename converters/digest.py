@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from satchel.contracts import Record
 
-__all__ = ["VERSION", "Canonical", "ContentDigest", "content_digest"]
+__all__ = ["VERSION", "Canonical", "ContentDigest", "content_digest", "lineage_digest"]
 
 VERSION = 1
 
@@ -91,3 +91,10 @@ def content_digest(records: Iterable[Record], canonical: Canonical, *, conversat
     for record in records:
         digest.add(record)
     return digest.hexdigest()
+
+
+def lineage_digest(digests: Sequence[str]) -> str:
+    """Return the digest of a lineage: SHA-256 over its segments' hex digests, root first, each with a newline."""
+    if len(digests) == 1:
+        return digests[0]
+    return hashlib.sha256("".join(f"{digest}\n" for digest in digests).encode()).hexdigest()

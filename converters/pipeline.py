@@ -7,7 +7,6 @@ meanwhile is read again, the last time from a private copy. Nothing is under its
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
@@ -16,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal
 
 from satchel.contracts import Record, Redactor, SessionInfo, Store, Written
-from satchel.digest import ContentDigest
+from satchel.digest import ContentDigest, lineage_digest
 from satchel.errors import StoreChanged, UsageError
 from satchel.events import Event, Listener, Problem, Progress, SessionFinished, SessionStarted, Totals, ignore
 from satchel.formats import registry
@@ -29,7 +28,7 @@ from satchel.sources import Source, open_all
 if TYPE_CHECKING:
     from satchel.formats.model import Entry
 
-__all__ = ["Outcome", "Plan", "View", "export", "lineage_digest", "plan"]
+__all__ = ["Outcome", "Plan", "View", "export", "plan"]
 
 _TRIES = 3
 _PLACE = "satchel.store"
@@ -158,19 +157,12 @@ def _redacted(info: SessionInfo, redactor: Redactor | None) -> SessionInfo:
     return replace(info, **clean)
 
 
-def lineage_digest(digests: Sequence[str]) -> str:
-    """Return the digest of a lineage: SHA-256 over its segments' hex digests, root first, each with a newline."""
-    if len(digests) == 1:
-        return digests[0]
-    return hashlib.sha256("".join(f"{digest}\n" for digest in digests).encode()).hexdigest()
-
-
 # ---------------------------------------------------------------------------------------------------------- choosing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """The sessions of one store that a run takes: families by start, in each parents first; a session is a list of segment ids."""
+    """The sessions of one store that a run takes: families by start, in each parents first; each a list of segment ids."""
 
     source: Source
     store: Store

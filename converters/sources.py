@@ -16,7 +16,7 @@ from satchel.errors import NotAStore, NotFound, StoreError, UsageError
 from satchel.events import Listener, Problem
 from satchel.formats import registry
 
-__all__ = ["Source", "find", "find_all", "open_all"]
+__all__ = ["Source", "find", "find_all", "open_all", "spare"]
 
 AGENTS = ("hermes",)
 """Agents whose stores are found without a path."""
@@ -111,10 +111,6 @@ def _at(path: Path, profile: str | None) -> list[Source]:
         raise NotFound(f"{path} does not exist; --from takes {', '.join(AGENTS)} or a path", subject=path)
     if not path.is_dir():
         if path.is_file() and path.stat().st_size == 0:
-            wal = path.with_name(f"{path.name}-wal")
-            if wal.is_file() and wal.stat().st_size:
-                # A database so new that all of it is in its log.
-                return [Source("hermes", path)]
             raise NotAStore(f"{path} is empty (0 bytes): there is nothing to read", subject=path)
         return [Source(registry.detect(path).name, path)]
     homes = [Source("hermes", found, name) for found, name in stores(path)]
@@ -163,6 +159,33 @@ def forget_stdin() -> None:
     """Remove what standard input was kept in."""
     while _SPOOLED:
         _SPOOLED.pop().unlink(missing_ok=True)
+
+
+def spare(sources: Sequence[Source], output: str | os.PathLike[str], *, file_name: str = "") -> None:
+    """
+    Make sure that an output would overwrite none of the stores, nor what belongs to them.
+
+    Args:
+        output: The file or folder that is to be written.
+        file_name: Of the one file that a writer makes in a folder, "" when there is none.
+
+    Raises:
+        UsageError: It would.
+    """
+    target = Path(output)
+    written = [target, target.with_name(f"{target.name}.manifest.jsonl") if target.name else target]
+    if file_name and (target.is_dir() or os.fspath(output).endswith(("/", os.sep))):
+        written = [target / file_name, target / "manifest.jsonl", target / "SHA256SUMS"]
+    for source in sources:
+        for side in ("", "-wal", "-shm", "-journal"):
+            kept = source.path.with_name(source.path.name + side)
+            for path in written:
+                same = os.path.realpath(path) == os.path.realpath(kept)
+                if not same and path.exists() and kept.exists():
+                    same = path.samefile(kept)
+                if same:
+                    what = "is a session store" if not side else f"belongs to the session store {source.path}"
+                    raise UsageError(f"{path} {what}: it is not overwritten, --force or not; choose another OUTPUT", subject=path)
 
 
 def open_all(

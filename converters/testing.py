@@ -20,7 +20,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -172,7 +172,7 @@ class WriterContract:
     """What every writer promises. `writer` is the module or object, the fixture `store` an opened store with several sessions."""
 
     writer: Writer
-    options: Mapping[str, Any] = {}
+    options: ClassVar[Mapping[str, Any]] = {}
 
     @pytest.fixture
     def store(self) -> Store:

@@ -14,7 +14,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from satchel.digest import content_digest
+from satchel.digest import content_digest, lineage_digest
 from satchel.errors import SatchelError
 from satchel.events import Listener, ignore
 from satchel.manifest.verify import Finding, Report, verify
@@ -77,8 +77,6 @@ def _content(
 
 
 def _differences(name: str, digests: Sequence[Any], wanted: Mapping[str, Any] | None) -> Iterator[Finding]:
-    from satchel.pipeline import lineage_digest
-
     tip = digests[-1]
     where = f"{name}: line {tip.line}"
     if wanted is None:
@@ -108,7 +106,6 @@ def compare_with_sources(report: Report, sources: Sequence[Any], *, listen: List
     A session that went on, was changed or is gone is a finding ("source"); its copy is none the worse for it.
     """
     from satchel.manifest.manifest import read_manifest
-    from satchel.pipeline import lineage_digest
     from satchel.sources import open_all
 
     findings: list[Finding] = []

@@ -3,8 +3,8 @@ Tells apart what was said from what compaction stored again.
 
 Compaction begins a new stretch of a conversation with copies of the first messages (sometimes), a summary, and copies of the last
 messages. Shown naively, those appear twice. A copy is a message that repeats the stretch before, in order, right before or right
-after a summary; a person who says the same thing again is no copy. So one message alone after a summary is a copy only when it was
-the stretch's last.
+after a summary; a person who says the same thing again is no copy. So a message that stands alone after a summary is a copy only
+when it was the stretch's last.
 """
 
 from __future__ import annotations

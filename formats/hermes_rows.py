@@ -103,21 +103,42 @@ def visible_value(value: Any) -> tuple[Any, dict[str, Any] | None]:
 
 
 def exact_value(note: Mapping[str, Any]) -> Any:
-    """Return the stored value that an exact note stands for. Raises JsonError for a note of an unknown kind."""
-    for kind, make in _EXACT.items():
-        if kind in note:
-            return make(note[kind])
+    """Return the stored value that an exact note stands for. Raises JsonError for a note that we would not have written."""
+    if len(note) == 1:
+        ((kind, said),) = note.items()
+        make = _EXACT.get(kind)
+        try:
+            if make is not None and type(said) is _SAID.get(kind, str):
+                return make(said)
+        except ValueError as error:
+            raise JsonError(f"an exact note that is none: {error}") from error
     raise JsonError(f"an exact note of unknown kind: {', '.join(sorted(map(str, note)))[:80]}")
 
 
+def _decoded(coded: str) -> bytes:
+    data = base64.b64decode(coded)
+    if base64.b64encode(data).decode() != coded:
+        raise ValueError("base64 in another spelling")
+    return data
+
+
+def _real(said: str) -> float:
+    value = float(said)
+    if repr(value) != said:
+        raise ValueError("a number in another spelling")
+    return value
+
+
+# What a note says is spelled in one way only, so that no change of it goes unnoticed.
 _EXACT: dict[str, Callable[[Any], Any]] = {
     "str": str,
-    "b64": base64.b64decode,
-    "text": lambda coded: RawText(base64.b64decode(coded)),
-    "real": float,
+    "b64": _decoded,
+    "text": lambda coded: RawText(_decoded(coded)),
+    "real": _real,
     "int": int,
     "null": lambda _: None,
 }
+_SAID = {"int": int, "null": bool}
 
 
 # ---------------------------------------------------------------------------------------------------------- JSON in columns
@@ -210,7 +231,7 @@ def visible_row(record: Record) -> tuple[dict[str, Any], dict[str, dict[str, Any
     """
     row = dict(record.data)
     exact: dict[str, dict[str, Any]] = {}
-    if not record.plain and not _is_shown_whole(row):
+    if not _is_shown_whole(row):
         for column, value in row.items():
             row[column], note = visible_value(value)
             if note is not None:
@@ -322,9 +343,8 @@ def _plain_json(record: Record) -> bool:
         shown = row.copy()
         shown["tool_calls"] = value
         record.json = orjson.dumps(shown)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, RecursionError):
         # A BLOB, or text that is not UTF-8: only serialising finds them, since looking at every value costs more.
-        record.plain = False
         return False
     return True
 

@@ -8,7 +8,7 @@ import click
 
 from satchel.cli import Command
 from satchel.cli._options import events, json_output, sources
-from satchel.cli._output import Teller, columns, print_facts, print_json, put
+from satchel.cli._output import Teller, columns, print_facts, print_json, put, say
 from satchel.naming import terminal_line, terminal_text
 from satchel.timetext import local
 from satchel.wording import count, size, wrapped
@@ -24,7 +24,7 @@ __all__ = ["command"]
 _SHOWN = 12
 
 
-@click.command(cls=Command, name="doctor", epilog="Example: satchel doctor --from ~/.hermes")
+@click.command(cls=Command, name="doctor", epilog="Example: satchel doctor --quick")
 @click.option(
     "--quick", is_flag=True, help="Do not read every page of the sessions and messages: on a store of many GB that takes a while."
 )
@@ -59,6 +59,11 @@ def command(
         print_json(found.as_dict())
     else:
         _show(found)
+    failed = sum(store.error is not None for store in found.stores)
+    if failed:
+        say(f"{failed} of {count(len(found.stores), 'store')} can't be read at all; the report says why")
+    elif found.exit_code:
+        say("something can't be read; the report says what")
     return found.exit_code
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from satchel.cli import Command
 from satchel.cli._options import chosen, events, filters, json_output, sources
 from satchel.cli._output import Teller, print_json, say, say_left_out
 from satchel.errors import UsageError
+from satchel.wording import count
 
 __all__ = ["command"]
 
@@ -72,7 +74,8 @@ def command(
     SHA-256 digests is written beside the output; `satchel verify` checks it.
     """
     from satchel import pipeline
-    from satchel.sources import find
+    from satchel.formats.registry import writer
+    from satchel.sources import find, find_all, spare
 
     selection = chosen(options)
     if only not in (None, "user-prompts"):
@@ -87,6 +90,8 @@ def command(
         raise UsageError("--json prints a summary on standard output, where the sessions go: name a file")
     with Teller(quiet=quiet, log_json=log_json) as tell:
         stores = find(from_, profile=profile, only_main=True)
+        if output is not None and output != "-":
+            spare([*stores, *find_all()], output, file_name=getattr(writer(format_), "file_name", ""))
         if profile is None and not from_:
             _tell_others(stores, quiet)
         if dry_run:
@@ -140,11 +145,11 @@ def _tell_others(stores: list[Any], quiet: bool) -> None:
 
 
 def _summary(outcome: Any, to_stdout: bool, prompts: bool) -> None:
-    what = "prompts" if prompts else "messages"
+    what = "prompt" if prompts else "message"
     if not outcome.sessions:
         say("no session matches; " + ("an empty file was written" if outcome.output else "nothing was written"))
     else:
-        say(f"{outcome.sessions} sessions, {outcome.messages} {what}, {outcome.bytes:,} bytes")
+        say(f"{count(outcome.sessions, 'session')}, {count(outcome.messages, what)}, {outcome.bytes:,} bytes")
     say_left_out(outcome.tally)
     if to_stdout or outcome.manifest is None:
         for name, digest in outcome.digests.items():
@@ -154,9 +159,9 @@ def _summary(outcome: Any, to_stdout: bool, prompts: bool) -> None:
     if outcome.manifest:
         where = outcome.output or ""
         shown = os.path.relpath(where) if not os.path.relpath(where).startswith("..") else where
-        say(f"manifest: {Path(outcome.manifest).name}; check it any time with: satchel verify {shown}")
+        say(f"manifest: {Path(outcome.manifest).name}; check it any time with: satchel verify {shlex.quote(shown)}")
     if outcome.lost:
-        say(f"{outcome.lost} records or sessions could not be read; they are named above, and the manifest says so")
+        say(f"{count(outcome.lost, 'record')} or more could not be read; they are named above, and the manifest says so")
 
 
 def _show_plan(stores: list[Any], selection: Any, lineage: str, tell: Teller, as_json: bool) -> int:
@@ -188,6 +193,6 @@ def _show_plan(stores: list[Any], selection: Any, lineage: str, tell: Teller, as
         if len(rows) > _SHOWN:
             click.echo(f"… and {len(rows) - _SHOWN} more")
     words = selection.describe()
-    say(f"{len(rows)} sessions would be written" + (f" ({words})" if words else "") + "; nothing was written")
+    say(f"{count(len(rows), 'session')} would be written" + (f" ({words})" if words else "") + "; nothing was written")
     say_left_out(tally)
     return 0

@@ -9,6 +9,8 @@ import click
 from satchel.cli import Command
 from satchel.cli._options import events, json_output, sources
 from satchel.cli._output import Teller, print_json, say
+from satchel.errors import UsageError
+from satchel.wording import count
 
 __all__ = ["command"]
 
@@ -38,6 +40,9 @@ def command(
     """
     from satchel.verifying import check
 
+    if (from_ or profile is not None) and not source:
+        raise UsageError("--from and --profile say which stores --source compares with: give --source too")
+
     with Teller(quiet=quiet, log_json=log_json) as tell:
         report = check(path, content=content, listen=tell)
         findings = list(report.findings)
@@ -64,9 +69,10 @@ def command(
             click.echo(terminal_line(f"{finding.kind}: {finding.message}"))
     if not quiet:
         if findings:
-            say(f"{len(findings)} faults in {path}")
+            say(f"{count(len(findings), 'fault')} in {path}")
         else:
-            say(f"{report.files} files, {report.sessions} sessions, {report.bytes:,} bytes: all as the manifest says")
+            what = f"{count(report.files, 'file')}, {count(report.sessions, 'session')}, {report.bytes:,} bytes"
+            say(f"{what}: all as the manifest says")
     return 1 if findings else 0
 
 

@@ -8,7 +8,7 @@ docs/formats/hermes-state.md.
 from __future__ import annotations
 
 import math
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator
 from operator import itemgetter
 from pathlib import Path
 from types import TracebackType
@@ -86,6 +86,7 @@ class HermesStore:
         self._damaged = False
         self._told: set[tuple[str, str]] = set()
         self._odd_ids: dict[str, Any] = {}
+        self._looked = False
         self._rows = Rows(snapshot.connection, self._report)
         self._salvage = Salvage(self._rows, self.label, self._report)
         self.tables = self._tables()
@@ -308,6 +309,8 @@ class HermesStore:
         else:
             found = next((info for info in self._orphans(tallies, counts, session_id=stored) if info.id == session_id), None)
         if found is None:
+            if self._look_for_odd_ids():
+                return self.session(session_id, counts=counts)
             raise NotFound(f"{self.label} has no session {session_id}", subject=session_id)
         return found
 
@@ -315,6 +318,9 @@ class HermesStore:
         """Yield the session's row, then rows of other tables that belong to it, then its messages by id."""
         stored = self._stored_id(session_id)
         row = self._session_row(session_id, stored)
+        if row is None and self._look_for_odd_ids():
+            stored = self._stored_id(session_id)
+            row = self._session_row(session_id, stored)
         if row is not None:
             yield Record("sessions", session_id, row)
         yield from self._related.of(stored, row or {})
@@ -355,6 +361,15 @@ class HermesStore:
         """Return a session's id as the database has it: hardly ever anything but text in UTF-8."""
         return self._odd_ids.get(session_id, session_id)
 
+    def _look_for_odd_ids(self) -> bool:
+        """Look through all sessions, once, for ids that are no text; return whether there are any that were not known."""
+        known = len(self._odd_ids)
+        if not self._looked:
+            self._looked = True
+            for _ in self.sessions(counts=False):
+                pass
+        return len(self._odd_ids) > known
+
     def _tallies(self, session_id: Any = _EVERY) -> dict[Any, Tally]:
         """Count each session's messages, or one session's: live, compacted, rewound, and the newest one's time."""
         has_active, has_compacted = self._messages.has("active"), self._messages.has("compacted")
@@ -390,7 +405,8 @@ class HermesStore:
         if session_id is _EVERY:
             condition, values = "session_id IN (SELECT DISTINCT session_id FROM messages EXCEPT SELECT id FROM sessions)", ()
         tail = f"FROM messages WHERE {condition} GROUP BY session_id ORDER BY session_id"
-        columns = ("session_id", "min(timestamp)", "max(timestamp)")
+        timed = self._messages.has("timestamp")
+        columns = ("session_id", *(("min(timestamp)", "max(timestamp)") if timed else ("NULL", "NULL")))
         try:
             found = list(self._rows.select(columns, tail, values, where=f"{self.label}: messages"))
         except DAMAGE as error:

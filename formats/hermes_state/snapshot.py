@@ -34,9 +34,6 @@ _COPY_TRIES = 5
 _FICLONE = 0x40049409
 _SIDES = ("-wal", "-shm", "-journal")
 
-# Errors of SQLite that say the store can't be read in this way, though perhaps in another.
-_RETRY_PRIVATELY = (apsw.CantOpenError, apsw.ReadOnlyError, apsw.IOError, apsw.BusyError, apsw.LockedError, apsw.ProtocolError)
-
 
 class _Print(NamedTuple):
     """What tells that a database file is still the one that was opened, unchanged."""
@@ -116,7 +113,8 @@ def open_snapshot(path: Path, *, private: bool = False) -> Snapshot:
         if not _size(path, "-wal"):
             return _open_immutable(path)
         if os.path.exists(f"{path}-shm"):
-            with suppress(*_RETRY_PRIVATELY):
+            # What can't be read in this way can perhaps be read in the other, which also says what is wrong with it.
+            with suppress(apsw.Error):
                 return _open_shared(path)
     return _open_private(path)
 
@@ -142,7 +140,12 @@ def _open_shared(path: Path) -> Snapshot:
 def _open_private(path: Path) -> Snapshot:
     import tempfile
 
-    folder = tempfile.mkdtemp(prefix="satchel-")
+    try:
+        folder = tempfile.mkdtemp(prefix="satchel-")
+    except OSError as error:
+        raise StoreError(
+            f"there is no folder for a copy of {path}: {error.strerror}; set TMPDIR to one with room for it", subject=path
+        ) from error
     try:
         _copy(path, Path(folder))
         connection = _connect(Path(folder, path.name), "mode=rw")
@@ -169,7 +172,7 @@ def _remove(folder: str) -> None:
 
 def _uri(path: Path) -> str:
     """Return the path for SQLite, every byte that is not plainly itself as %XX."""
-    return "file:" + "".join(chr(b) if chr(b).isalnum() and b < 128 or b in b"/._-" else f"%{b:02X}" for b in os.fsencode(path))
+    return "file:" + "".join(chr(b) if (chr(b).isalnum() and b < 128) or b in b"/._-" else f"%{b:02X}" for b in os.fsencode(path))
 
 
 def _connect(path: Path, mode: str) -> apsw.Connection:

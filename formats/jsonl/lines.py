@@ -13,11 +13,14 @@ from typing import Any
 
 from satchel.contracts import Record
 from satchel.errors import JsonError
-from satchel.formats.hermes_rows import exact_value, stored_row, text_of
+from satchel.formats.hermes_rows import stored_row, text_of, visible_row
 from satchel.formats.jsonl.record import RESERVED, TABLE_KEYS, VERSION, pointer
 from satchel.jsontext import loads
 
-__all__ = ["BROKEN", "Bad", "Exact", "Segment", "message", "messages", "parse", "salvaged", "segments", "shell"]
+__all__ = ["BLANK", "BROKEN", "Bad", "Exact", "Segment", "message", "messages", "parse", "salvaged", "segments", "shell"]
+
+BLANK = b"\xef\xbb\xbf \t\r\n"
+"""Bytes of which a line may consist that says nothing: a byte order mark may stand alone on the first."""
 
 BROKEN = (JsonError, LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError)
 """What a line raises whose JSON is not of the shape it should have."""
@@ -90,10 +93,8 @@ class Segment:
     def __init__(
         self, shown: Mapping[str, Any], extra: Mapping[str, Any], exact: Exact, *, row_at: str, at: str, several: bool
     ) -> None:
-        row = stored_row("sessions", {k: _scalar(v) for k, v in shown.items()}, exact.of(row_at))
-        for column, value in extra.get("columns", {}).items():
-            note = exact.of(f"{at}/columns").get(column)
-            row[column] = exact_value(note) if note else value
+        row = _restored("sessions", {k: _scalar(v) for k, v in shown.items()}, exact.of(row_at))
+        row |= _restored("columns", extra.get("columns", {}), exact.of(f"{at}/columns"))
         identity = text_of(row.get("id"))
         if identity is None and "v" not in extra and not several:
             raise JsonError("not a session record: it has no id")
@@ -122,15 +123,14 @@ class Segment:
         if self.row.get("system_prompt") is None and isinstance(prompt, str):
             data = {"hash": self.row.get("system_prompt_hash"), "prompt": prompt}
             yield Record("system_prompts", data["hash"], data)
-        for key, value in extra.get("meta", {}).items():
-            note = exact.of(f"{at}/meta").get(key)
-            yield Record("state_meta", key, {"key": key, "value": exact_value(note) if note else value})
+        for key, value in _restored("meta", extra.get("meta", {}), exact.of(f"{at}/meta")).items():
+            yield Record("state_meta", key, {"key": key, "value": value})
         tables = [(_KEYS[key], f"{at}/{key}", extra.get(key, [])) for key in _KEYS]
         for group in ("tables", "unknown"):
             tables += [(table, f"{at}{pointer(group, table)}", rows) for table, rows in extra.get(group, {}).items()]
         for table, place, rows in tables:
             for i, row in enumerate(rows):
-                yield Record(table, i, stored_row(table, row, exact.of(f"{place}/{i}")))
+                yield Record(table, i, _restored(table, row, exact.of(f"{place}/{i}")))
 
 
 def segments(line: Mapping[str, Any]) -> list[Segment]:
@@ -152,8 +152,13 @@ def segments(line: Mapping[str, Any]) -> list[Segment]:
 
 def _segments(line: Mapping[str, Any], extra: Mapping[str, Any]) -> list[Segment]:
     exact = Exact(extra.get("exact", {}))
+    columns = {k: v for k, v in line.items() if k not in RESERVED}
     parts = extra.get("segments")
     if parts:
+        # The line itself shows its last session once more, for readers that know of one only.
+        last = f"/satchel/segments/{len(parts) - 1}/session"
+        if columns != parts[-1]["session"] or exact.of("") != exact.of(last):
+            raise JsonError("the columns of the line are not those of its last session")
         return [
             Segment(
                 segment["session"],
@@ -165,7 +170,6 @@ def _segments(line: Mapping[str, Any], extra: Mapping[str, Any]) -> list[Segment
             )
             for i, segment in enumerate(parts)
         ]
-    columns = {k: v for k, v in line.items() if k not in RESERVED}
     return [Segment(columns, extra, exact, row_at="", at="/satchel", several=False)]
 
 
@@ -194,13 +198,25 @@ def messages(line: Mapping[str, Any], segment: Segment, bad: Bad | None = None) 
     return records
 
 
+def _restored(kind: str, shown: Mapping[str, Any], notes: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the stored row of one that is shown. Raises JsonError when it shows something else than its exact notes say."""
+    row = stored_row(kind, shown, notes)
+    if notes:
+        again, _ = visible_row(Record(kind, None, row))
+        for column, note in notes.items():
+            # A column that is NULL may show what another table holds.
+            if "null" not in note and repr(again[column]) != repr(shown[column]):
+                raise JsonError(f"the column {column} shows something else than its exact note says")
+    return row
+
+
 def _by_key(record: Record) -> int:
     return int(record.key)
 
 
 def message(shown: Mapping[str, Any], notes: Mapping[str, Mapping[str, Any]]) -> Record:
     """Return the stored row of a message as it stands in a line, and its exact notes."""
-    row = stored_row("messages", shown, notes)
+    row = _restored("messages", shown, notes)
     plain = not notes and _in_order(tuple(row))
     for column, value in row.items():
         kind = type(value)

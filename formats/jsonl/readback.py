@@ -16,7 +16,7 @@ from satchel.digest import ContentDigest
 from satchel.errors import JsonError
 from satchel.events import Problem
 from satchel.formats.hermes_rows import canonical, state_of
-from satchel.formats.jsonl.lines import BROKEN, Exact, Segment, message, messages, parse, segments
+from satchel.formats.jsonl.lines import BLANK, BROKEN, Exact, Segment, message, messages, parse, segments
 from satchel.formats.jsonl.record import RESERVED, VERSION
 from satchel.jsontext import loads
 
@@ -43,7 +43,7 @@ def read_back(path: Path, *, update: Callable[[bytes], object]) -> Iterator[Read
     with builtins.open(path, "rb", buffering=1 << 20) as file:
         for number, line in enumerate(file, 1):
             update(line)
-            if not line.strip():
+            if not line.strip(BLANK):
                 continue
             try:
                 yield from _quick(number, line) or _slow(number, line)
@@ -76,8 +76,10 @@ def _slow(number: int, line: bytes) -> list[ReadBack]:
 
 _TEXT = rb'"(?:[^"\\]|\\.)*"'
 _ID = re.compile(rb'\{"id":(%s),' % _TEXT)
+_CLOSE = ord("}")
 # The derived counts, which the digest leaves out, at the end of the session's columns.
-_COUNTS = re.compile(rb'(?:,"(?:message|tool_call)_count":(?:null|-?[0-9]+)){2},"messages":\[\Z')
+_FIRST_COUNT = b',"message_count":'
+_COUNTS = re.compile(rb'(?:,"(?:message|tool_call)_count":(?:null|-?[0-9]+)){2},"messages":\[')
 # A hidden row begins with the columns that say what became of it; no structured content stands before them.
 _STATE = re.compile(
     rb'\{(?:"_compressed_summary":[0-9]+,)?"active":0,(?:"api_content":(?:null|%s),)?"compacted":([01]),"content":' % _TEXT
@@ -130,7 +132,8 @@ def _fast(number: int, line: bytes) -> list[ReadBack] | None:
         return None
     exact = Exact(extra.get("exact", {}))
     digest = ContentDigest(canonical)
-    counts = _COUNTS.search(head) if live and rest.keys() == RESERVED else None
+    stop = head.rfind(_FIRST_COUNT)
+    counts = _COUNTS.fullmatch(head, stop) if stop > 0 and live and rest.keys() == RESERVED else None
     if counts is None or exact.of("") or extra.get("orphan") or "columns" in extra:
         segment = segments(parse(head + gap + tail))[0]
     else:
@@ -159,7 +162,7 @@ def _fast(number: int, line: bytes) -> list[ReadBack] | None:
                 update(piece)
             continue
         stop = line.rfind(b',"id":', begin, end)
-        if stop < 0 or not line[stop + 6 : end - 1].isdigit():
+        if stop < 0 or not line[stop + 6 : end - 1].isdigit() or line[end - 1] != _CLOSE:
             return None  # The digest leaves the id out, so it is looked at here.
         update(view[begin:stop])
         update(b"}\n")

@@ -19,7 +19,7 @@ from satchel.errors import JsonError, NotAStore, NotFound, StoreChanged, StoreEr
 from satchel.events import Listener, Problem, StoreOpened
 from satchel.formats.hermes_info import ParentFacts, Tally, session_info
 from satchel.formats.hermes_rows import canonical, number, state_of, text_of
-from satchel.formats.jsonl.lines import Bad, Segment, messages, parse, salvaged, segments, shell
+from satchel.formats.jsonl.lines import BLANK, Bad, Segment, messages, parse, salvaged, segments, shell
 from satchel.formats.jsonl.readback import ReadBack, read_back
 
 if TYPE_CHECKING:
@@ -167,7 +167,7 @@ class JsonlStore:
         offset = 0
         for count, line in enumerate(self._file, 1):
             start, offset = offset, offset + len(line)
-            if not line.strip():
+            if not line.strip(BLANK):
                 continue
             try:
                 found = segments(shell(line))

@@ -52,7 +52,10 @@ def open(target: Target, *, options: Mapping[str, Any], listen: Listener) -> Exp
     unknown = set(options) - {"only"}
     if unknown:
         raise UsageError(f"the format jsonl has no option {sorted(unknown)[0]}")
-    if options.get("only") == "user-prompts":
+    only = options.get("only")
+    if only not in (None, "user-prompts"):
+        raise UsageError(f"the format jsonl can't write only {only}; there is: user-prompts", subject="only")
+    if only:
         from satchel.formats.jsonl.prompts import PromptsExport
 
         return PromptsExport(target)

@@ -8,7 +8,7 @@ import sys
 import textwrap
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 import pytest
 
@@ -24,7 +24,9 @@ from satchel.testing import ReaderContract, WriterContract
 class TestHermesReader(ReaderContract):
     reader = cast("Reader", hermes)
 
-    @pytest.fixture(params=[(1, "story"), (11, "lineage"), (16, "story"), (23, "story"), (23, "odd"), (23, "lineage"), (30, "story")])
+    @pytest.fixture(
+        params=[(1, "story"), (11, "lineage"), (16, "story"), (23, "story"), (23, "odd"), (23, "lineage"), (30, "story")]
+    )
     def path(self, request: pytest.FixtureRequest, hermes_db: Callable[..., Path]) -> Path:
         schema, case = request.param
         return hermes_db(schema=schema, case=case)
@@ -52,7 +54,7 @@ class TestJsonlWriter(WriterContract):
 
 class TestPromptsWriter(WriterContract):
     writer = cast("Writer", jsonl_writer)
-    options = {"only": "user-prompts"}
+    options: ClassVar[dict[str, str]] = {"only": "user-prompts"}
 
     @pytest.fixture
     def store(self, hermes_db: Callable[..., Path]) -> Iterator[Store]:
@@ -68,7 +70,7 @@ class TestPromptsWriter(WriterContract):
 
 # ------------------------------------------------------------------------------------------------------------ plug-ins
 
-PLUGIN = '''
+PLUGIN = """
 from satchel.contracts import Claim, Record, SessionInfo
 from satchel.formats.model import Message, Note, Text
 from satchel.jsontext import canonical
@@ -162,7 +164,7 @@ class Export:
                     self.stream.write(block.text.split("\\n")[0].encode() + b"\\n")
             count += isinstance(entry, Message)
         return Written(file=self.stream.name or None, messages=count, losses={"all but the first line": count})
-'''
+"""
 
 
 @pytest.fixture

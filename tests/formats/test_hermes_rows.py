@@ -168,8 +168,28 @@ def test_other_rows_in_the_digest_keep_their_ids_and_counts() -> None:
     assert b'{"id":3,"message_count":1}\n' == b"".join(canonical(Record("dreams", 3, row)))
 
 
-@pytest.mark.parametrize("note", [{}, {"odd": 1}, {"b": "AA=="}])
-def test_a_note_of_an_unknown_kind_is_an_error(note: dict[str, Any]) -> None:
+@pytest.mark.parametrize(
+    "note",
+    [
+        {},
+        {"odd": 1},
+        {"str": "x", "int": 5},
+        {"str": 5},
+        {"b64": "AB=="},
+        {"b64": "A A=="},
+        {"b64": "A"},
+        {"b64": None},
+        {"text": "!"},
+        {"real": "Inf"},
+        {"real": "1.50"},
+        {"real": "x"},
+        {"real": 1.5},
+        {"int": "5"},
+        {"int": True},
+        {"null": 0},
+    ],
+)
+def test_a_note_that_we_would_not_have_written_is_an_error(note: dict[str, Any]) -> None:
     with pytest.raises(JsonError):
         exact_value(note)
 

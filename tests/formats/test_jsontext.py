@@ -85,7 +85,7 @@ def test_broken_text_is_an_error(text: str) -> None:
 
 def test_of_duplicate_keys_the_last_one_counts_in_every_way_of_reading() -> None:
     assert {"a": 2} == loads('{"a":1,"a":2}')
-    assert {"a": 2, "b": 2**70} == loads('{"a":1,"b":%d,"a":2}' % 2**70)
+    assert {"a": 2, "b": 2**70} == loads(f'{{"a":1,"b":{2**70},"a":2}}')
 
 
 def _nested(depth: int) -> Any:

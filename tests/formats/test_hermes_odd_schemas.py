@@ -1,0 +1,359 @@
+"""Databases that no Hermes made, or made long ago and changed by hand: read by name, value for value, or refused in words."""
+
+from __future__ import annotations
+
+import math
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import plain_rows
+import pytest
+from strategies import spelled
+
+from satchel.contracts import Record, SessionInfo
+from satchel.errors import NotAStore, StoreError
+from satchel.events import Event, Problem, ignore
+from satchel.formats.hermes_rows import stored_row, visible_row
+from satchel.formats.hermes_state import reader
+from satchel.jsontext import RawText
+
+SESSIONS = "CREATE TABLE sessions (id TEXT PRIMARY KEY, source TEXT NOT NULL, started_at REAL NOT NULL, parent_session_id TEXT)"
+MESSAGES = """CREATE TABLE messages (id INTEGER PRIMARY KEY AUTOINCREMENT, session_id TEXT NOT NULL, role TEXT NOT NULL,
+    content TEXT, tool_calls TEXT, timestamp REAL NOT NULL)"""
+ONE = """INSERT INTO sessions VALUES ('s', 'cli', 1.5, NULL);
+    INSERT INTO messages VALUES (1, 's', 'user', 'Hello there', NULL, 2.5), (2, 's', 'assistant', 'Hi.', NULL, 3.5);"""
+
+
+def _made(path: Path, *statements: str, encoding: str = "UTF-8") -> Path:
+    with closing(sqlite3.connect(path)) as db:
+        db.execute(f"PRAGMA encoding = '{encoding}'")
+        db.executescript(";\n".join(statements))
+    return path
+
+
+def _read(path: Path) -> tuple[list[SessionInfo], dict[str, list[Record]], list[Problem]]:
+    heard: list[Event] = []
+    with reader.open(path, listen=heard.append) as store:
+        infos = list(store.sessions())
+        for info in infos:
+            assert info == store.session(info.id)
+        records = {info.id: list(store.records(info.id)) for info in infos}
+        store.check()
+    return infos, records, [event for event in heard if isinstance(event, Problem)]
+
+
+def _rows(records: list[Record], kind: str) -> list[dict[str, str]]:
+    return [spelled(record.data) for record in records if record.kind == kind]
+
+
+def test_the_least_that_is_a_store(tmp_path: Path) -> None:
+    infos, records, problems = _read(_made(tmp_path / "a.db", SESSIONS, MESSAGES, ONE))
+    assert [("s", 2, 0, 0, 3.5)] == [(i.id, i.messages, i.compacted, i.rewound, i.last_active) for i in infos]
+    assert ["sessions", "messages", "messages"] == [record.kind for record in records["s"]]
+    assert ["it has no search index; nothing of a session is missing for that"] == [problem.message for problem in problems]
+
+
+@pytest.mark.parametrize("encoding", ["UTF-16le", "UTF-16be"])
+def test_a_database_in_utf16(tmp_path: Path, encoding: str) -> None:
+    texts = ["Hello.", "満潮は？", "👩‍💻", "a\0b", "\ufeff", "", '\0json:["é"]']
+    path = _made(tmp_path / "a.db", SESSIONS, MESSAGES, "INSERT INTO sessions VALUES ('sé', 'cli', 1, NULL)", encoding=encoding)
+    with closing(sqlite3.connect(path)) as db, db:
+        for text in texts:
+            db.execute("INSERT INTO messages (session_id, role, content, timestamp) VALUES ('sé', 'user', ?, 1)", (text,))
+    infos, records, _ = _read(path)
+    assert [("sé", len(texts))] == [(info.id, info.messages) for info in infos]
+    assert texts == [record.data["content"] for record in records["sé"] if record.kind == "messages"]
+
+
+@pytest.mark.parametrize(
+    "statements",
+    [
+        ("CREATE TABLE s (id, source, started_at)", "CREATE VIEW sessions AS SELECT * FROM s", MESSAGES),
+        (SESSIONS, "CREATE TABLE m (id, session_id, role, content)", "CREATE VIEW messages AS SELECT * FROM m"),
+        (SESSIONS, "CREATE VIRTUAL TABLE messages USING fts5(id, session_id, role, content)"),
+        ("CREATE TABLE sessions (id TEXT, user TEXT, expires REAL)", "CREATE TABLE messages (id, body)"),
+        (SESSIONS,),
+        ("CREATE TABLE other (x)",),
+        ("CREATE TABLE Sessions_ (id)",),
+    ],
+)
+def test_another_programs_database_is_refused(tmp_path: Path, statements: tuple[str, ...]) -> None:
+    """A view or virtual table of the right name and columns could run anything."""
+    with pytest.raises(NotAStore, match="not a Hermes store"):
+        reader.open(_made(tmp_path / "a.db", *statements), listen=ignore)
+
+
+def test_a_view_beside_the_tables_is_not_looked_at(tmp_path: Path) -> None:
+    view = "CREATE VIEW dreams AS SELECT id AS session_id, zeroblob(1000000000) AS body FROM sessions"
+    _, records, _ = _read(_made(tmp_path / "a.db", SESSIONS, MESSAGES, ONE, view))
+    assert ["sessions", "messages", "messages"] == [record.kind for record in records["s"]]
+
+
+def test_tables_without_rowids(tmp_path: Path) -> None:
+    path = _made(
+        tmp_path / "a.db",
+        SESSIONS + " WITHOUT ROWID",
+        MESSAGES.replace(" AUTOINCREMENT", "") + " WITHOUT ROWID",
+        ONE,
+        "CREATE TABLE dreams (night TEXT, session_id TEXT, no INTEGER, body TEXT, PRIMARY KEY (night, no)) WITHOUT ROWID",
+        "INSERT INTO dreams VALUES ('b', 's', 2, 'x'), ('a', 's', 1, NULL), ('a', 't', 2, 'z')",
+        "INSERT INTO dreams VALUES (CAST(x'ff' AS TEXT), 's', 3, CAST(x'fe' AS TEXT))",
+        "CREATE TABLE naps (session_id TEXT PRIMARY KEY, length REAL) WITHOUT ROWID",
+        "INSERT INTO naps VALUES ('s', 1e999)",
+    )
+    _, records, problems = _read(path)
+    assert ["sessions", "dreams", "dreams", "dreams", "naps", "messages", "messages"] == [r.kind for r in records["s"]]
+    bodies = {repr(record.data["body"]) for record in records["s"] if record.kind == "dreams"}
+    assert {"'x'", "None", "RawText(b'\\xfe')"} == bodies
+    assert 0 == sum(problem.lost for problem in problems)
+
+
+def test_generated_columns_are_no_values_of_a_row(tmp_path: Path) -> None:
+    path = _made(
+        tmp_path / "a.db",
+        SESSIONS.replace("parent_session_id TEXT", "parent_session_id TEXT, loud TEXT AS (upper(id)) STORED"),
+        MESSAGES.replace("content TEXT,", "content TEXT, size INTEGER AS (length(content)),"),
+        "INSERT INTO sessions (id, source, started_at) VALUES ('s', 'cli', 1)",
+        "INSERT INTO messages (session_id, role, content, timestamp) VALUES ('s', 'user', 'x', 1)",
+    )
+    _, records, _ = _read(path)
+    assert {"id", "source", "started_at", "parent_session_id"} == set(records["s"][0].data)
+    assert ["content", "role", "session_id", "timestamp", "tool_calls", "id"] == list(records["s"][1].data)
+
+
+def test_columns_without_an_affinity_keep_what_was_put_in(tmp_path: Path) -> None:
+    """Numbers in a column of text come back as the numbers they were, also by way of an export."""
+    values: list[Any] = [5, 2.5, -0.0, 2**63 - 1, math.inf, b"\0json:[]", "5", None]
+    path = _made(
+        tmp_path / "a.db",
+        "CREATE TABLE sessions (id, source, started_at)",
+        "CREATE TABLE messages (id INTEGER PRIMARY KEY, session_id, role, content, tool_calls, active, compacted)",
+        "INSERT INTO sessions VALUES ('s', 'cli', 1)",
+    )
+    with closing(sqlite3.connect(path)) as db, db:
+        for value in values:
+            db.execute("INSERT INTO messages VALUES (NULL, 's', ?, ?, ?, ?, ?)", [value] * 5)
+    infos, records, _ = _read(path)
+    messages = [record for record in records["s"] if record.kind == "messages"]
+    stored = [spelled(row) for row in plain_rows.rows(path, "messages")]
+    assert stored == [{name: repr(record.data[name]) for name in row} for row, record in zip(stored, messages, strict=True)]
+    for record in messages:
+        assert spelled(record.data) == spelled(stored_row("messages", *visible_row(record)))
+    assert [(7, 1)] == [(info.messages, info.compacted + info.rewound) for info in infos if info.compacted is not None]
+
+
+def test_a_table_of_nothing_but_text(tmp_path: Path) -> None:
+    path = _made(
+        tmp_path / "a.db",
+        "CREATE TABLE sessions (id TEXT, source TEXT, started_at TEXT)",
+        "CREATE TABLE messages (id TEXT, session_id TEXT, role TEXT, content TEXT, timestamp TEXT)",
+        "INSERT INTO sessions VALUES ('s', 'cli', '2026-01-01')",
+        "INSERT INTO messages VALUES ('b', 's', 'user', 'x', 'noon'), ('a', 's', 'user', 'y', 5)",
+    )
+    infos, records, _ = _read(path)
+    assert [(None, None, 2)] == [(info.started_at, info.last_active, info.messages) for info in infos]
+    assert ["a", "b"] == [record.key for record in records["s"] if record.kind == "messages"]
+
+
+def test_a_strict_table(tmp_path: Path) -> None:
+    statements = [statement + " STRICT" for statement in (SESSIONS, MESSAGES.replace("content TEXT", "content ANY"))]
+    _, records, _ = _read(_made(tmp_path / "a.db", *statements, ONE, "UPDATE messages SET content = 7 WHERE id = 1"))
+    assert [7, "Hi."] == [record.data["content"] for record in records["s"] if record.kind == "messages"]
+
+
+def test_messages_without_a_time(tmp_path: Path) -> None:
+    path = _made(
+        tmp_path / "a.db",
+        SESSIONS,
+        "CREATE TABLE messages (id INTEGER PRIMARY KEY, session_id TEXT, role TEXT, content TEXT)",
+        "INSERT INTO sessions VALUES ('s', 'cli', 1.5, NULL)",
+        "INSERT INTO messages VALUES (1, 's', 'user', 'x'), (2, 'gone', 'user', 'y')",
+    )
+    infos, records, _ = _read(path)
+    assert [("s", 1.5, False), ("gone", None, True)] == [(info.id, info.last_active, info.damaged) for info in infos]
+    assert ["y"] == [record.data["content"] for record in records["gone"]]
+
+
+def test_times_at_the_edge_of_what_a_number_is(tmp_path: Path) -> None:
+    path = _made(
+        tmp_path / "a.db",
+        SESSIONS,
+        MESSAGES.replace("timestamp REAL", "timestamp INTEGER"),
+        "INSERT INTO sessions VALUES ('s', 'cli', 1, NULL)",
+        "INSERT INTO messages VALUES (1, 's', 'u', 'x', NULL, -9223372036854775808), (2, 's', 'u', 'x', NULL, 1.7e308)",
+        "INSERT INTO messages VALUES (3, 's', 'u', 'x', NULL, 9e999), (4, 's', 'u', 'x', NULL, 'late')",
+        "INSERT INTO messages VALUES (5, 's', 'u', 'x', NULL, x'ff')",
+    )
+    infos, _, _ = _read(path)
+    assert [(5, 1.7e308)] == [(info.messages, info.last_active) for info in infos]
+
+
+def test_names_that_need_quoting(tmp_path: Path) -> None:
+    path = _made(
+        tmp_path / "a.db",
+        SESSIONS.replace("parent_session_id TEXT", 'parent_session_id TEXT, "we""ird" TEXT, "order" TEXT, "a.b" TEXT, "ß" TEXT'),
+        MESSAGES,
+        "INSERT INTO sessions VALUES ('s', 'cli', 1, NULL, 'w', 'o', 'd', 'z')",
+        "INSERT INTO messages VALUES (1, 's', 'user', 'x', NULL, 1)",
+        'CREATE TABLE "sel""ect" ("session_id" TEXT, "from" TEXT)',
+        """INSERT INTO "sel""ect" VALUES ('s', 'here')""",
+    )
+    _, records, _ = _read(path)
+    assert ("w", "o", "d", "z") == tuple(records["s"][0].data[name] for name in ('we"ird', "order", "a.b", "ß"))
+    assert [{"session_id": "'s'", "from": "'here'"}] == _rows(records["s"], 'sel"ect')
+
+
+def test_tables_that_refer_to_sessions_in_every_way(tmp_path: Path) -> None:
+    path = _made(
+        tmp_path / "a.db",
+        SESSIONS,
+        MESSAGES,
+        ONE,
+        "CREATE TABLE by_key (owner TEXT REFERENCES sessions(id), n)",
+        "CREATE TABLE by_name (last_session_id TEXT, n)",
+        "CREATE TABLE by_both (session_id TEXT REFERENCES sessions(id), other_session_id TEXT, n)",
+        "CREATE INDEX by_both_session ON by_both(session_id)",
+        "CREATE TABLE by_nothing (session TEXT, n)",
+        "CREATE TABLE partly (session_id TEXT, n)",
+        "CREATE INDEX partly_session ON partly(session_id) WHERE n > 5",
+        "INSERT INTO by_key VALUES ('s', 1), (NULL, 2), ('t', 3)",
+        "INSERT INTO by_name VALUES ('s', 1), ('', 2), (CAST(x'ff' AS TEXT), 3)",
+        "INSERT INTO by_both VALUES ('s', 's', 1), ('t', 's', 2), ('t', 't', 3)",
+        "INSERT INTO by_nothing VALUES ('s', 1)",
+        "INSERT INTO partly VALUES ('s', 1), ('s', 9)",
+    )
+    _, records, problems = _read(path)
+    assert [("by_both", 1), ("by_both", 2), ("by_key", 1), ("by_name", 1), ("partly", 1), ("partly", 9)] == [
+        (record.kind, record.data["n"]) for record in records["s"] if "n" in record.data
+    ]
+    assert 0 == sum(problem.lost for problem in problems)
+
+
+def test_one_bad_row_hides_no_other_of_its_table(tmp_path: Path) -> None:
+    """Text that is not UTF-8 in a key column made every row of the table unfindable, without a word."""
+    path = _made(
+        tmp_path / "a.db",
+        SESSIONS,
+        MESSAGES,
+        ONE,
+        "CREATE TABLE state_meta (key TEXT PRIMARY KEY, value TEXT)",
+        "INSERT INTO state_meta VALUES (CAST(x'676f616c3aff' AS TEXT), 'x'), ('goal:s', CAST(x'fe' AS TEXT))",
+        "CREATE TABLE gateway_routing (scope TEXT, session_key TEXT, entry_json TEXT, updated_at REAL)",
+        "INSERT INTO gateway_routing VALUES ('', 'a', CAST(x'ff' AS TEXT), 1), ('', 'b', '{\"session_id\": \"s\"}', 2)",
+        "CREATE TABLE dreams (session_id TEXT, body TEXT)",
+        "INSERT INTO dreams VALUES (CAST(x'ff' AS TEXT), 'x'), ('s', 'of a sheep')",
+    )
+    _, records, _ = _read(path)
+    found = [record for record in records["s"] if record.kind not in ("sessions", "messages")]
+    assert ["dreams", "gateway_routing", "state_meta"] == [record.kind for record in found]
+    assert RawText(b"\xfe") == found[2].data["value"]
+
+
+def test_ids_that_are_no_text(tmp_path: Path) -> None:
+    """SQLite lets a key of text be a BLOB, bytes that are not UTF-8, or NULL; such a session has its messages all the same."""
+    path = _made(
+        tmp_path / "a.db",
+        SESSIONS,
+        MESSAGES.replace("session_id TEXT NOT NULL", "session_id TEXT"),
+        "INSERT INTO sessions VALUES (x'626c6f62', 'cli', 1, NULL), (CAST(x'636166e9' AS TEXT), 'cli', 2, NULL)",
+        "INSERT INTO sessions VALUES (NULL, 'cli', 3, NULL)",
+        "INSERT INTO sessions VALUES ('', 'cli', 4, NULL), ('plain', 'cli', 5, CAST(x'636166e9' AS TEXT))",
+        "INSERT INTO messages VALUES (1, x'626c6f62', 'user', 'in a blob', NULL, 1)",
+        "INSERT INTO messages VALUES (2, CAST(x'636166e9' AS TEXT), 'user', 'in Latin-1', NULL, 1)",
+        "INSERT INTO messages VALUES (3, CAST(x'ff' AS TEXT), 'user', 'orphan', NULL, 1), (4, 'plain', 'user', 'x', NULL, 1)",
+    )
+    infos, records, problems = _read(path)
+    assert [("blob", 1), ("caf\ufffd", 1), ("", 0), ("plain", 1), ("\ufffd", 1)] == [(info.id, info.messages) for info in infos]
+    said = {name: [r.data["content"] for r in records[name] if r.kind == "messages"] for name in records}
+    assert {"blob": ["in a blob"], "caf\ufffd": ["in Latin-1"], "": [], "plain": ["x"], "\ufffd": ["orphan"]} == said
+    assert RawText(b"caf\xe9") == records["caf\ufffd"][0].data["id"]
+    lost = [problem for problem in problems if problem.lost]
+    assert ["another session has an id that reads the same"] == [problem.message for problem in lost]
+
+
+def test_records_of_an_odd_id_need_no_listing_before(tmp_path: Path) -> None:
+    path = _made(tmp_path / "a.db", SESSIONS, MESSAGES, "INSERT INTO sessions VALUES (x'626c6f62', 'cli', 1, NULL)")
+    with reader.open(path, listen=ignore) as store:
+        assert ["sessions"] == [record.kind for record in store.records("blob")]
+    with reader.open(path, listen=ignore) as store:
+        assert "blob" == store.session("blob").id
+
+
+def test_text_that_is_not_utf8_does_not_hide_its_session(tmp_path: Path) -> None:
+    """Also in the newest message, which opening looks at; one such row made the whole store unreadable."""
+    path = _made(tmp_path / "a.db", SESSIONS, MESSAGES, ONE, "CREATE VIRTUAL TABLE messages_fts USING fts5(content)")
+    with closing(sqlite3.connect(path)) as db, db:
+        db.execute("INSERT INTO messages VALUES (3, 's', 'user', CAST(? AS TEXT), NULL, 4.5)", (b"caf\xe9 and more",))
+    infos, records, problems = _read(path)
+    assert RawText(b"caf\xe9 and more") == records["s"][-1].data["content"]
+    assert 3 == infos[0].messages
+    assert 1 == sum("not valid UTF-8" in problem.message for problem in problems)
+
+
+@pytest.mark.parametrize("version", ["99", "'x'", "NULL", "1.5", "x'ff'"])
+def test_a_version_of_any_kind_stops_nobody(tmp_path: Path, version: str) -> None:
+    path = _made(
+        tmp_path / "a.db",
+        SESSIONS,
+        MESSAGES,
+        ONE,
+        "CREATE TABLE schema_version (v, version)",
+        f"INSERT INTO schema_version VALUES (1, {version})",
+    )
+    infos, _, problems = _read(path)
+    assert ["s"] == [info.id for info in infos]
+    assert (version == "99") is any("newer than the newest known one" in problem.message for problem in problems)
+
+
+def test_cycles_and_missing_parents_end(tmp_path: Path) -> None:
+    path = _made(
+        tmp_path / "a.db",
+        SESSIONS.replace("parent_session_id TEXT", "parent_session_id TEXT, end_reason TEXT"),
+        MESSAGES,
+        "INSERT INTO sessions VALUES ('a', 'cli', 1, 'b', 'compression'), ('b', 'cli', 2, 'a', 'compression')",
+        "INSERT INTO sessions VALUES ('c', 'cli', 3, 'c', NULL), ('d', 'cli', 4, 'gone', NULL), ('e', 'cli', 5, x'61', NULL)",
+    )
+    infos, _, _ = _read(path)
+    assert [("a", "b"), ("b", "a"), ("c", "c"), ("d", "gone"), ("e", "a")] == [(info.id, info.parent) for info in infos]
+    assert ["continuation", "continuation", "child", "child", "child"] == [info.lineage for info in infos]
+
+
+def test_a_search_index_that_does_not_find_is_told(tmp_path: Path) -> None:
+    path = _made(tmp_path / "a.db", SESSIONS, MESSAGES, ONE, "CREATE VIRTUAL TABLE messages_fts USING fts5(content)")
+    _, _, problems = _read(path)
+    assert ["its search index does not find what is there (damaged or being rebuilt); sessions are whole"] == [
+        problem.message for problem in problems
+    ]
+
+
+def test_a_search_index_of_an_unknown_kind_is_told(tmp_path: Path) -> None:
+    path = _made(tmp_path / "a.db", SESSIONS, MESSAGES, ONE)
+    with closing(sqlite3.connect(path)) as db, db:
+        db.execute("PRAGMA writable_schema = ON")
+        sql = "CREATE VIRTUAL TABLE messages_fts USING fts5(content, tokenize='cjk_unicode61')"
+        db.execute("INSERT INTO sqlite_master VALUES ('table', 'messages_fts', 'messages_fts', 0, ?)", (sql,))
+    _, records, problems = _read(path)
+    assert 3 == len(records["s"])
+    assert any("can't be read" in problem.message for problem in problems)
+
+
+@pytest.mark.parametrize("table", ["sessions", "messages"])
+def test_a_table_whose_definition_is_gone_is_an_error_of_ours(tmp_path: Path, table: str) -> None:
+    path = _made(tmp_path / "a.db", SESSIONS, MESSAGES, ONE)
+    with closing(sqlite3.connect(path)) as db, db:
+        db.execute("PRAGMA writable_schema = ON")
+        db.execute("UPDATE sqlite_master SET sql = ? WHERE name = ?", ("CREATE TABLE (", table))
+    with pytest.raises(StoreError):
+        reader.open(path, listen=ignore)
+
+
+def test_an_object_defined_twice_hides_nothing(tmp_path: Path) -> None:
+    path = _made(tmp_path / "a.db", SESSIONS, MESSAGES, ONE, "CREATE TABLE twice (x)")
+    with closing(sqlite3.connect(path)) as db, db:
+        db.execute("PRAGMA writable_schema = ON")
+        db.execute("INSERT INTO sqlite_master SELECT type, name, tbl_name, rootpage, sql FROM sqlite_master WHERE name = 'twice'")
+    infos, _, problems = _read(path)
+    assert [("s", 2)] == [(info.id, info.messages) for info in infos]
+    assert any("malformed" in problem.message for problem in problems)

@@ -1,0 +1,401 @@
+"""Lines of any origin: Hermes' own, damaged ones, others'. One bad line, or one bad message, takes no other with it."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from exporting import exported, upstream_line
+from hermes_schema import LATEST
+from strategies import spelled
+
+from satchel.contracts import Record
+from satchel.digest import content_digest
+from satchel.errors import NotAStore, NotFound, StoreChanged, StoreError
+from satchel.events import Event, Problem, ignore
+from satchel.formats.hermes_state import reader as hermes
+from satchel.formats.jsonl import reader
+from satchel.formats.jsonl.readback import ReadBack, read_back
+
+Build = Callable[..., Path]
+
+
+def _open(path: Path, data: bytes | str) -> tuple[reader.JsonlStore, list[Problem]]:
+    path.write_bytes(data.encode() if isinstance(data, str) else data)
+    heard: list[Problem] = []
+
+    def hear(event: Event) -> None:
+        if isinstance(event, Problem):
+            heard.append(event)
+
+    return reader.open(path, listen=hear), heard
+
+
+def _line(session_id: str, *contents: Any, **more: Any) -> str:
+    messages = [{"id": i, "session_id": session_id, "role": "user", "content": c} for i, c in enumerate(contents, 1)]
+    return json.dumps({"id": session_id, "source": "cli", "started_at": 1.5, "messages": messages} | more) + "\n"
+
+
+def _said(store: reader.JsonlStore, session_id: str) -> list[Any]:
+    return [record.data["content"] for record in store.records(session_id) if record.kind == "messages"]
+
+
+# ---------------------------------------------------------------------------------------------------------- Hermes' own
+
+
+@pytest.mark.parametrize("case", ["story", "lineage"])
+@pytest.mark.parametrize("schema", [11, 16, LATEST])
+def test_hermes_own_lines_are_read(hermes_db: Build, tmp_path: Path, schema: int, case: str) -> None:
+    """They hold the live rows only, in the table's order of columns, written by `json.dumps`."""
+    with hermes.open(hermes_db(schema, case), listen=ignore) as store:
+        infos = list(store.sessions())
+        data = "".join(upstream_line(list(store.records(info.id))) for info in infos)
+        again, problems = _open(tmp_path / "out.jsonl", data)
+        with again:
+            assert [] == problems
+            assert sorted(info.id for info in infos) == sorted(info.id for info in again.sessions())
+            for info in infos:
+                live = [r for r in store.records(info.id) if r.kind == "messages" and r.data.get("active", 1) == 1]
+                own = next(store.records(info.id))
+                found = list(again.records(info.id))
+                assert spelled(dict(sorted(own.data.items()))) == spelled(dict(sorted(found[0].data.items())))
+                assert [sorted(spelled(r.data).items()) for r in live] == [sorted(spelled(r.data).items()) for r in found[1:]]
+                assert content_digest([own, *live], store.canonical) == content_digest(found, again.canonical)
+                copy = again.session(info.id)
+                assert (info.title, info.lineage, info.messages) == (copy.title, copy.lineage, copy.messages)
+
+
+@pytest.mark.parametrize(
+    ("content", "stored"),
+    [
+        (None, None),
+        ("text", "text"),
+        ([{"type": "text", "text": "é"}], '\0json:[{"type": "text", "text": "\\u00e9"}]'),
+        ({"a": 1}, '\0json:{"a": 1}'),
+        (["\ud83d"], '\0json:["\\ud83d"]'),
+        (5, "\0json:5"),
+        (True, "\0json:true"),
+        ([10**30, float("inf")], "\0json:[1000000000000000000000000000000, Infinity]"),
+    ],
+)
+def test_content_of_others_becomes_what_hermes_would_store(tmp_path: Path, content: Any, stored: str | None) -> None:
+    store, problems = _open(tmp_path / "a.jsonl", _line("s", content))
+    with store:
+        assert [stored] == _said(store, "s")
+        digest = content_digest(store.records("s"), store.canonical)
+    assert [] == problems
+    (back,) = read_back(tmp_path / "a.jsonl", update=lambda data: None)
+    assert isinstance(back, ReadBack)
+    assert digest == back.content_digest
+
+
+def test_columns_that_others_parsed_are_text_again(tmp_path: Path) -> None:
+    store, _ = _open(tmp_path / "a.jsonl", _line("s", model_config={"a": [1]}, archived=True, pinned=False))
+    with store:
+        own = next(store.records("s"))
+    assert ('{"a": [1]}', 1, 0) == (own.data["model_config"], own.data["archived"], own.data["pinned"])
+
+
+def test_numbers_that_json_has_no_word_for_are_kept(tmp_path: Path) -> None:
+    """`json.dumps` writes Infinity; a copy of such a line must not turn it into null."""
+    row = {"content": "x", "role": "user", "timestamp": float("inf"), "token_count": 2**80, "id": 1}
+    data = json.dumps({"id": "s", "started_at": float("-inf"), "messages": [row]}) + "\n"
+    store, _ = _open(tmp_path / "a.jsonl", data)
+    with store:
+        records = list(store.records("s"))
+        assert (float("-inf"), float("inf"), 2**80) == (
+            records[0].data["started_at"],
+            records[1].data["timestamp"],
+            records[1].data["token_count"],
+        )
+        assert b'"timestamp":{"$real":"inf"}' in b"".join(store.canonical(records[1]))
+        copy, _, digests = exported(store)
+    again, _ = _open(tmp_path / "b.jsonl", copy)
+    with again:
+        assert [spelled(dict(sorted(r.data.items()))) for r in records] == [
+            spelled(dict(sorted(r.data.items()))) for r in again.records("s")
+        ]
+        assert digests["s"] == content_digest(again.records("s"), again.canonical)
+
+
+def test_messages_without_ids_keep_their_order_and_count_whole(tmp_path: Path) -> None:
+    """A call's id is no message's id: what stood behind it was left out of the digest."""
+    calls = [{"id": "c1", "function": {"name": "f"}}]
+    rows = [{"role": "user", "content": c, "tool_calls": calls, "z": c} for c in ("b", "a", "c")]
+    digests = set()
+    for last in ("c", "d"):
+        rows[2]["z"] = last
+        store, problems = _open(tmp_path / "a.jsonl", json.dumps({"id": "s", "messages": rows}) + "\n")
+        with store:
+            assert ["b", "a", "c"] == _said(store, "s")
+            digests.add(content_digest(store.records("s"), store.canonical))
+        assert [] == problems
+        (back,) = read_back(tmp_path / "a.jsonl", update=lambda data: None)
+        assert isinstance(back, ReadBack)
+        digests.add(back.content_digest)
+    assert 2 == len(digests)
+
+
+# ---------------------------------------------------------------------------------------------------------- odd files
+
+
+@pytest.mark.parametrize(
+    "dressed",
+    [
+        lambda data: b"\xef\xbb\xbf" + data,
+        lambda data: data.replace(b"\n", b"\r\n"),
+        lambda data: b"\n\n \t\n" + data.replace(b"\n", b"\n\n"),
+        lambda data: data.removesuffix(b"\n"),
+        lambda data: b"\xef\xbb\xbf\r\n" + data,
+    ],
+)
+def test_marks_blank_lines_and_line_ends_do_not_matter(
+    hermes_db: Build, tmp_path: Path, dressed: Callable[[bytes], bytes]
+) -> None:
+    path = tmp_path / "a.jsonl"
+    with hermes.open(hermes_db(), listen=ignore) as store:
+        data, _, digests = exported(store)
+    again, problems = _open(path, dressed(data))
+    assert [] == problems
+    with again:
+        assert digests == {i.id: content_digest(again.records(i.id), again.canonical) for i in again.sessions()}
+    backs = list(read_back(path, update=lambda data: None))
+    assert digests == {back.session_id: back.content_digest for back in backs if isinstance(back, ReadBack)}
+    assert reader.sniff(path) is not None
+
+
+def test_a_bad_line_is_told_and_passed_over(tmp_path: Path) -> None:
+    lines = [
+        _line("one", "1"),
+        "not JSON\n",
+        '{"id": "torn", "messages": [{"role": "us\n',
+        '{"type": "summary"}\n',
+        '["id", "messages"]\n',
+        '{"id": "x", "messages": {}}\n',
+        '{"messages": []}\n',
+        '{"id": null, "messages": []}\n',
+        '{"id": "v", "messages": [], "satchel": {"v": 2}}\n',
+        '{"id": "v", "messages": [], "satchel": {"v": "1"}}\n',
+        '{"id": "v", "messages": [], "satchel": {"v": 0}}\n',
+        '{"id": "v", "messages": [], "satchel": {"usage": []}}\n',
+        '{"id": "v", "messages": [], "satchel": []}\n',
+        '{"id": "v", "messages": [], "satchel": {"v": 1, "exact": []}}\n',
+        '{"id": "v", "messages": [], "satchel": {"v": 1, "exact": {"/title": {"b64": 5}}}}\n',
+        '{"id": "v", "messages": [], "satchel": {"v": 1, "exact": {"/title": {"hex": "00"}}}}\n',
+        '{"id": "v", "messages": [], "satchel": {"v": 1, "segments": [{}]}}\n',
+        '{"id": "v", "messages": [], "satchel": {"v": 1, "segments": 5}}\n',
+        '{"id": "v", "messages": [], "satchel": {"v": 1, "columns": []}}\n',
+        '{"id": "deep", "messages": ' + "[" * 5000 + "]" * 5000 + "}\n",
+        _line("two", "2"),
+    ]
+    path = tmp_path / "a.jsonl"
+    store, problems = _open(path, "".join(lines))
+    with store:
+        assert ["one", "two"] == [info.id for info in store.sessions()]
+        assert [f"{path}:{n}" for n in range(2, len(lines))] == [problem.where for problem in problems]
+        assert len(lines) - 2 == store.facts()["damaged_lines"]
+    backs = list(read_back(path, update=lambda data: None))
+    assert [1, len(lines)] == [back.line for back in backs if isinstance(back, ReadBack)]
+    assert [f"line {n}" for n in range(2, len(lines))] == [back.where for back in backs if isinstance(back, Problem)]
+
+
+def test_bytes_that_are_not_utf8_spoil_one_line_only(tmp_path: Path) -> None:
+    store, problems = _open(tmp_path / "a.jsonl", _line("a", "caf").encode().replace(b"caf", b"caf\xe9") + _line("b").encode())
+    with store:
+        assert ["b"] == [info.id for info in store.sessions()]
+    assert 1 == len(problems)
+
+
+def test_one_bad_message_takes_no_other_with_it(hermes_db: Build, tmp_path: Path) -> None:
+    """A line is cut at its tabs, so the row that can't be parsed is lost and told, and every other session and row is there."""
+    session_id = "20260302_083000_3f9a1c"
+    with hermes.open(hermes_db(), listen=ignore) as store:
+        data, _, digests = exported(store)
+        wanted = [record.data["id"] for record in store.records(session_id) if record.kind == "messages"]
+    assert data.count(b"summer date first") == 1
+    path = tmp_path / "a.jsonl"
+    again, problems = _open(path, data.replace(b"summer date first", b"summer\x01date first"))
+    with again:
+        assert list(digests) == [info.id for info in again.sessions()]
+        for _ in range(2):
+            assert wanted[:1] + wanted[2:] == [r.data["id"] for r in again.records(session_id) if r.kind == "messages"]
+        assert len(wanted) - 1 == again.session(session_id).messages
+        others = [name for name in digests if name != session_id]
+        assert [digests[name] for name in others] == [content_digest(again.records(n), again.canonical) for n in others]
+    assert [("loss", 1, f"{path}:2")] == [(problem.severity, problem.lost, problem.where) for problem in problems]
+    backs = [back for back in read_back(path, update=lambda data: None) if isinstance(back, ReadBack)]
+    assert [session_id] == [back.session_id for back in backs if back.content_digest != digests[back.session_id]]
+
+
+def test_messages_that_are_none_are_told(tmp_path: Path) -> None:
+    store, problems = _open(tmp_path / "a.jsonl", _line("a", messages=["text", {"role": "user", "content": "x"}, None]))
+    with store:
+        assert ["x"] == _said(store, "a")
+        assert [1, 1] == [problem.lost for problem in problems]
+    (back,) = read_back(tmp_path / "a.jsonl", update=lambda data: None)
+    assert isinstance(back, Problem)
+
+
+@pytest.mark.parametrize(
+    "aside",
+    [
+        {"usage": 5},
+        {"meta": []},
+        {"tables": {"dreams": [5]}},
+        {"unknown": {"dreams": {"a": 1}}},
+        {"meta": {"k": "x"}, "exact": {"/satchel/meta/k": {"b64": "!"}}},
+    ],
+)
+def test_facts_that_are_none_are_told(tmp_path: Path, aside: dict[str, Any]) -> None:
+    store, problems = _open(tmp_path / "a.jsonl", _line("a", "x", satchel={"v": 1} | aside) + _line("b", "y"))
+    with store:
+        assert [["x"], ["y"]] == [_said(store, info.id) for info in store.sessions()]
+    assert [1] == [problem.lost for problem in problems]
+    backs = list(read_back(tmp_path / "a.jsonl", update=lambda data: None))
+    assert [Problem, ReadBack] == [type(back) for back in backs]
+
+
+@pytest.mark.parametrize("depth", [250, 900, 980, 1000, 1020])
+def test_content_nested_deeply_stops_nobody(tmp_path: Path, depth: int) -> None:
+    """It is read as what it is or told, whatever the interpreter's limit is."""
+    path = tmp_path / "a.jsonl"
+    line = _line("a", "DEEP").replace('"DEEP"', "[" * depth + "]" * depth)
+    store, problems = _open(path, line + _line("b", "y"))
+    with store:
+        assert ["y"] == _said(store, "b")
+        said = _said(store, "a") if "a" in [info.id for info in store.sessions()] else []
+        assert [f"\0json:{'[' * depth}{']' * depth}"] == said or problems
+        if said:
+            content_digest(store.records("a"), store.canonical)
+    *_, last = read_back(path, update=lambda data: None)
+    assert isinstance(last, ReadBack)
+    assert ("b", 2) == (last.session_id, last.line)
+
+
+def test_a_session_that_stands_twice_is_taken_once(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    store, problems = _open(path, _line("a", "first") + _line("b", "x") + _line("a", "second"))
+    with store:
+        assert ["a", "b"] == [info.id for info in store.sessions()]
+        assert ["first"] == _said(store, "a")
+    assert [f"{path}:3"] == [problem.where for problem in problems]
+    assert ["a", "b", "a"] == [b.session_id for b in read_back(path, update=lambda data: None) if isinstance(b, ReadBack)]
+
+
+def test_others_tabs_are_only_blanks(tmp_path: Path) -> None:
+    data = '{ "id": "a", "extra": [ {"k": 1} ], "messages": [ {"content": "x"}, {"content": "y"} ]}'.replace(" ", "\t") + "\n"
+    store, problems = _open(tmp_path / "a.jsonl", data + data.replace('"a"', '"b"'))
+    with store:
+        assert ["a", "b"] == [info.id for info in store.sessions(counts=False)]
+        assert ["x", "y"] == _said(store, "a")
+        assert '[{"k": 1}]' == next(store.records("a")).data["extra"]
+    assert [] == problems
+
+
+def test_an_empty_id_is_an_id_where_we_wrote_it(tmp_path: Path) -> None:
+    store, _ = _open(tmp_path / "a.jsonl", _line("", "x", satchel={"v": 1}) + _line("b"))
+    with store:
+        assert ["", "b"] == [info.id for info in store.sessions()]
+
+
+@pytest.mark.parametrize("data", ["", "\n\n", "text\n", "{}\n", '{"id": "a"}\n', "\x00" * 100])
+def test_a_file_without_sessions_is_no_store(tmp_path: Path, data: str) -> None:
+    with pytest.raises(NotAStore):
+        _open(tmp_path / "a.jsonl", data)
+
+
+def test_an_unknown_session_is_not_found(tmp_path: Path) -> None:
+    store, _ = _open(tmp_path / "a.jsonl", _line("a"))
+    with store:
+        with pytest.raises(NotFound):
+            store.session("b")
+        with pytest.raises(NotFound):
+            list(store.records("b"))
+
+
+@pytest.mark.parametrize("path", ["absent.jsonl", "."])
+def test_what_can_not_be_read_is_an_error_of_ours(tmp_path: Path, path: str) -> None:
+    with pytest.raises(StoreError):
+        reader.open(tmp_path / path, listen=ignore)
+
+
+def test_a_file_that_changed_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    store, _ = _open(path, _line("a", "x") + _line("b", "y"))
+    with store:
+        store.check()
+        path.write_text(_line("c", "zzzzzzzzzzzzzzzzzzzzzzzzz"))
+        with pytest.raises(StoreChanged):
+            store.check()
+        for ask in (store.session, lambda session_id: list(store.records(session_id))):
+            with pytest.raises(StoreChanged):
+                ask("b")
+
+
+def test_a_private_copy_does_not_change(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_text(_line("a", "x"))
+    with reader.open(path, listen=ignore, private=True) as store:
+        path.write_text("gone\n")
+        assert ["x"] == _said(store, "a")
+        store.check()
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with names here")
+def test_a_pipe_is_read_to_its_end_first(tmp_path: Path) -> None:
+    """As standard input is: it can't be read twice, nor from the middle."""
+    pipe, data = tmp_path / "pipe", _line("a", "x" * 200_000) + _line("b", "y")
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=pipe.write_text, args=(data,))
+    writer.start()
+    try:
+        with reader.open(pipe, listen=ignore) as store:
+            assert ["a", "b"] == [info.id for info in store.sessions()]
+            for _ in range(2):
+                assert ["y"] == _said(store, "b")
+            store.check()
+    finally:
+        writer.join()
+
+
+@pytest.mark.parametrize(
+    ("data", "ours"),
+    [
+        (_line("a", "x"), True),
+        ("\n\n" + _line("a", "x"), True),
+        (_line("a", extra="z" * 100_000), True),
+        ("\ufeff" + _line("a"), True),
+        ('{"type": "user", "message": {"id": 5}}\n', False),
+        ('{"messages": []}\n', False),
+        ("[1]\n" + _line("a"), False),
+        ("", False),
+        ("SQLite format 3\0", False),
+    ],
+)
+def test_a_file_is_known_by_its_first_line(tmp_path: Path, data: str, ours: bool) -> None:
+    path = tmp_path / "anything.txt"
+    path.write_text(data, encoding="utf-8")
+    assert ours is (reader.sniff(path) is not None)
+
+
+def test_a_folder_or_nothing_is_not_known(tmp_path: Path) -> None:
+    assert reader.sniff(tmp_path) is None
+    assert reader.sniff(tmp_path / "absent") is None
+
+
+def test_records_are_those_of_a_hermes_store(hermes_db: Build, tmp_path: Path) -> None:
+    with hermes.open(hermes_db(), listen=ignore) as store:
+        data, _, _ = exported(store)
+    again, _ = _open(tmp_path / "a.jsonl", data)
+    with again:
+        assert ("hermes", "hermes", "jsonl") == (again.dialect, again.agent, again.format)
+        for info in again.sessions():
+            records = list(again.records(info.id))
+            assert all(isinstance(record, Record) for record in records)
+            assert [r for e in again.decode(records) for r in e.records] == records
+        assert 14 == again.facts()["sessions"]
