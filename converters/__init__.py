@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from satchel.contracts import Record, SessionInfo, Store
     from satchel.errors import SatchelError
     from satchel.formats.model import Message, Note
-    from satchel.library import convert, open, verify
-    from satchel.selection import Selection, selection
+    from satchel.library import convert, make_selection, open, verify
+    from satchel.selection import Selection
 
 __all__ = [
     "Message",
@@ -25,8 +25,8 @@ __all__ = [
     "Store",
     "__version__",
     "convert",
+    "make_selection",
     "open",
-    "selection",
     "verify",
 ]
 
@@ -41,8 +41,8 @@ _WHERE = {
     "SessionInfo": "satchel.contracts",
     "Store": "satchel.contracts",
     "convert": "satchel.library",
+    "make_selection": "satchel.library",
     "open": "satchel.library",
-    "selection": "satchel.selection",
     "verify": "satchel.library",
 }
 

@@ -13,11 +13,13 @@ from typing import Literal
 
 __all__ = [
     "Event",
+    "Failed",
     "FileWritten",
     "Listener",
     "Problem",
     "Progress",
     "RunStarted",
+    "Said",
     "SessionFinished",
     "SessionStarted",
     "StoreOpened",
@@ -111,7 +113,22 @@ class Totals:
     lost: int
 
 
-Event = RunStarted | StoreOpened | SessionStarted | Progress | Problem | FileWritten | SessionFinished | Verified | Totals
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A sentence for people, which no other event says."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """The run ends with an error: `message` is one sentence, `exit_code` the process's exit status."""
+
+    message: str
+    exit_code: int
+
+
+Event = RunStarted | StoreOpened | SessionStarted | Progress | Problem | FileWritten | SessionFinished | Verified | Totals | Said | Failed
 Listener = Callable[[Event], None]
 
 

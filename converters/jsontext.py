@@ -207,7 +207,8 @@ def _string(text: str) -> bytes:
     try:
         return orjson.dumps(text)
     except TypeError:
-        # Lone surrogates: write them as escapes, the rest as ever.
+        # Lone surrogates: write them as escapes, the rest as ever. Two that make a pair are the character they stand for.
+        text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
         parts: list[bytes] = []
         run: list[str] = []
         for char in text:

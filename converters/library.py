@@ -8,7 +8,7 @@ The library's front door: what the command line does, as functions.
             for entry in store.decode(store.records(info.id)):
                 ...
 
-    satchel.convert("~/.hermes/state.db", "backup.jsonl", selection=satchel.selection(now=time.time(), source="cli"))
+    satchel.convert("~/.hermes/state.db", "backup.jsonl", selection=satchel.make_selection(source="cli"))
     assert satchel.verify("backup.jsonl", content=True).ok
 """
 
@@ -27,7 +27,7 @@ from satchel.events import Listener, ignore
 from satchel.formats import registry
 from satchel.selection import Selection, selection
 
-__all__ = ["convert", "open", "verify"]
+__all__ = ["convert", "make_selection", "open", "verify"]
 
 
 def open(path: str | os.PathLike[str], *, format: str | None = None, listen: Listener = ignore) -> Store:
@@ -82,7 +82,7 @@ def convert(
         sources.find([os.fspath(path) for path in given]),
         output,
         format=format,
-        selection=selection if selection is not None else _everything(),
+        selection=selection if selection is not None else make_selection(),
         lineage=lineage,
         options=options,
         redactor=redactor,
@@ -93,8 +93,17 @@ def convert(
     )
 
 
-def _everything() -> Selection:
-    return selection(now=time.time())
+def make_selection(*, now: float | None = None, **filters: Any) -> Selection:
+    """
+    Return the sessions that filters choose: those of `satchel export`, by the names of its options, as text or numbers.
+
+    Args:
+        now: The moment that durations count back from, in seconds since the epoch; by default now.
+
+    Raises:
+        UsageError: A value is empty or makes no sense.
+    """
+    return selection(now=time.time() if now is None else now, **filters)
 
 
 def verify(path: str | os.PathLike[str], *, content: bool = False, listen: Listener = ignore) -> verifying.Report:

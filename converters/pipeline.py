@@ -23,7 +23,7 @@ from satchel.lineage import Families
 from satchel.manifest.manifest import ManifestWriter
 from satchel.manifest.target import DirectoryTarget, FileTarget, PipeTarget
 from satchel.selection import Selection, Tally, select
-from satchel.sources import Source, open_all
+from satchel.sources import Source, find_all, open_all, spare
 
 if TYPE_CHECKING:
     from satchel.formats.model import Entry
@@ -256,6 +256,8 @@ def export(
     Raises:
         SatchelError: Nothing was written; nothing is under a final name.
     """
+    if isinstance(output, str | os.PathLike):
+        spare([*sources, *find_all()], output, file_name=registry.writer(format).file_name)
     attempt = 1
     while True:
         counting = _Counting(listen)

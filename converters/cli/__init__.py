@@ -122,34 +122,35 @@ def run(args: list[str]) -> int:
         return stop.exit_code
     except click.ClickException as error:
         # Wrong words: 2, whatever exception click chose for them.
-        if isinstance(error, click.UsageError) and error.ctx is not None:
+        if isinstance(error, click.UsageError) and error.ctx is not None and "--log-json" not in args:
             click.echo(f"Usage: {' '.join(error.ctx.get_usage().split()[1:])}", err=True)
             click.echo(f"Try 'satchel {error.ctx.info_name} --help'." if error.ctx.parent else "Try 'satchel --help'.", err=True)
-        _complain(error.format_message())
+        _complain(args, error.format_message(), 2)
         return 2
     except (KeyboardInterrupt, click.Abort):
-        _complain("interrupted; nothing half-written is under its final name")
+        _complain(args, "interrupted; nothing half-written is under its final name", 130)
         return 130
     except SatchelError as error:
         _trace(args)
-        _complain(error.message)
+        _complain(args, error.message, error.exit_code)
         return error.exit_code
     except BrokenPipeError:
         # Whoever read the output has enough of it.
         _forget_output()
         return 1
     except MemoryError:
-        _complain("the machine has not enough memory for this")
+        _complain(args, "the machine has not enough memory for this", 1)
         return 1
     except OSError as error:
         _trace(args)
         if error.filename is None:
             _forget_output()
-        _complain(f"{error.filename or 'the output'}: {error.strerror or error}")
+        _complain(args, f"{error.filename or 'the output'}: {error.strerror or error}", 1)
         return 1
     except Exception as error:
         _trace(args)
-        _complain(f"an error in Satchel itself: {type(error).__name__}: {error} (run with --debug for its place, and report it)")
+        what = f"{type(error).__name__}: {error}"
+        _complain(args, f"an error in Satchel itself: {what} (run with --debug for its place, and report it)", 1)
         return 1
     finally:
         _clean()
@@ -174,7 +175,13 @@ def _clean() -> None:
         sources.forget_stdin()
 
 
-def _complain(message: str) -> None:
+def _complain(args: list[str], message: str, status: int) -> None:
+    if "--log-json" in args:
+        from satchel.cli._output import safe_json
+        from satchel.events import Failed, as_dict
+
+        click.echo(safe_json(as_dict(Failed(message, status))), err=True)
+        return
     from satchel.naming import terminal_line
 
     click.echo(f"satchel: {terminal_line(message)}", err=True)

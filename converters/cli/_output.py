@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from satchel.events import Event, Problem, Progress, StoreOpened, as_dict
+from satchel.events import Event, Problem, Progress, RunStarted, Said, StoreOpened, as_dict
 from satchel.naming import display_width, terminal_line, terminal_text
 from satchel.wording import count, wrapped
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["Teller", "columns", "print_facts", "print_json", "print_table", "put", "safe_json", "say", "say_left_out"]
 
 _SAME_PROBLEM = 5
+_LOGGING = "satchel.log_json"
 
 
 class Teller:
@@ -39,6 +40,12 @@ class Teller:
         self._draw = not quiet and not log_json and sys.stderr is not None and sys.stderr.isatty()
 
     def __enter__(self) -> Teller:
+        if self._log_json:
+            context = click.get_current_context(silent=True)
+            if context is not None:
+                # What is only said, too, is then an event (see `say`).
+                context.find_root().meta[_LOGGING] = True
+                self(RunStarted(context.info_name or ""))
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
@@ -92,7 +99,11 @@ class Teller:
 
 
 def say(message: str) -> None:
-    """Print one line for a person on standard error."""
+    """Print one line for a person on standard error; with --log-json, the event of it."""
+    context = click.get_current_context(silent=True)
+    if context is not None and context.find_root().meta.get(_LOGGING):
+        click.echo(safe_json(as_dict(Said(message))), err=True)
+        return
     click.echo(f"satchel: {terminal_line(message)}", err=True)
 
 

@@ -16,7 +16,7 @@ from satchel.wording import count, size, wrapped
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from satchel.doctoring import Checked, Diagnosis, Reason
+    from satchel.diagnosis import Checked, Diagnosis, Reason
     from satchel.events import Event
 
 __all__ = ["command"]
@@ -87,9 +87,10 @@ def _show(found: Diagnosis) -> None:
 def _show_store(store: Checked) -> None:
     put((terminal_line(f"{store.path}" + (f" (profile {store.profile})" if store.profile else "")), "bold"))
     if store.error is not None:
-        print_facts([("can't be read", store.error), ("beside it", _beside(store))][: 2 if store.beside else 1])
-        return
-    print_facts([(label, text) for label, text in _facts(store) if text])
+        facts = [("can't be read", store.error), ("beside it", _beside(store)), ("other files", _legacy(store))]
+        print_facts([(label, text) for label, text in facts if text])
+    else:
+        print_facts([(label, text) for label, text in _facts(store) if text])
     for head, lines, colour in (("Not readable", store.damage, "red"), ("Warnings", store.warnings, "yellow")):
         if lines:
             put()
@@ -133,9 +134,13 @@ def _facts(store: Checked) -> list[tuple[str, str]]:
             ("search index", _search(store)),
             ("damage", "found: see below" if store.damage else "none found"),
             ("auto-prune", _retention(store)),
-            ("other files", "; ".join(f"{count(kind.files, 'file')} {kind.where} ({size(kind.bytes)})" for kind in store.legacy)),
+            ("other files", _legacy(store)),
         ]
     return facts
+
+
+def _legacy(store: Checked) -> str:
+    return "; ".join(f"{count(kind.files, 'file')} {kind.where} ({size(kind.bytes)})" for kind in store.legacy)
 
 
 def _schema(store: Checked) -> str:

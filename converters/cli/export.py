@@ -74,8 +74,7 @@ def command(
     SHA-256 digests is written beside the output; `satchel verify` checks it.
     """
     from satchel import pipeline
-    from satchel.formats.registry import writer
-    from satchel.sources import find, find_all, spare
+    from satchel.sources import find
 
     selection = chosen(options)
     if only not in (None, "user-prompts"):
@@ -90,8 +89,6 @@ def command(
         raise UsageError("--json prints a summary on standard output, where the sessions go: name a file")
     with Teller(quiet=quiet, log_json=log_json) as tell:
         stores = find(from_, profile=profile, only_main=True)
-        if output is not None and output != "-":
-            spare([*stores, *find_all()], output, file_name=getattr(writer(format_), "file_name", ""))
         if profile is None and not from_:
             _tell_others(stores, quiet)
         if dry_run:

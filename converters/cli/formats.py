@@ -6,7 +6,7 @@ import click
 
 from satchel.cli import Command
 from satchel.cli._options import events, json_output
-from satchel.cli._output import Teller, print_json, print_table
+from satchel.cli._output import Teller, columns, print_json, print_table
 
 __all__ = ["command"]
 
@@ -34,5 +34,5 @@ def command(as_json: bool, quiet: bool, log_json: bool, debug: bool) -> int:
         return 0
     rows = [("read", each.name, each.summary or "—", each.origin) for each in readers]
     rows += [("write", each.name, each.summary or "—", each.origin) for each in writers]
-    print_table(("", "Name", "What it is", "From"), rows, cut=(2,))
+    print_table(("", "Name", "What it is", "From"), rows, cut=(2,) if columns() else ())
     return 0

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import time
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from satchel.cli import Command
 from satchel.cli._options import chosen, events, filters, json_output, sources
 from satchel.cli._output import Teller, columns, print_json, print_table, say, say_left_out
+
+if TYPE_CHECKING:
+    from satchel.views import Row
 
 __all__ = ["command"]
 
@@ -49,7 +53,7 @@ def command(
     elif not found.rows:
         say("no session matches")
     else:
-        _show([row.cells(time.time()) for row in found.rows])
+        _show(found.rows)
     if not quiet:
         if found.more:
             say(f"{found.more} more; --limit 0 shows all")
@@ -57,7 +61,12 @@ def command(
     return 3 if found.lost else 0
 
 
-def _show(rows: list[tuple[str, ...]]) -> None:
+def _show(found: Sequence[Row]) -> None:
+    now = time.time()
+    rows = [row.cells(now) for row in found]
+    if len({row.info.profile for row in found}) > 1:
+        profiles = [f"{row.info.source or ''} ({row.info.profile or 'default'})" for row in found]
+        rows = [(*cells[:4], profile, *cells[5:]) for cells, profile in zip(rows, profiles, strict=True)]
     heads = ["Title", "Preview", "Msgs", "Last active", "Source", "ID"]
     room = columns()
     if room is None or room >= _ROOMY:

@@ -467,13 +467,19 @@ class HermesStore:
         numbers = self._numbers
         infinite = _INFINITE
         condition, value = equals("session_id", stored)
-        last: int | None = None
+        if self._messages.key == ("rowid",):
+            # Most versions have no index that gives the rows in order: their ids are sorted, and not the rows.
+            condition = f"rowid IN (SELECT rowid FROM messages WHERE {condition})"
+        last: Any = None
         try:
             for row in self._rows.select(columns, f"FROM messages WHERE {condition} ORDER BY id", (value,), where=where):
                 last = row[-1]
                 yield Record("messages", last, dict(zip(names, row)), None, infinite.isdisjoint(numbers(row)))  # noqa: B905
         except DAMAGE as error:
             self._fail(error)
+            if self._messages.key != ("rowid",) or not isinstance(last, int | None):
+                self._report(where, "could not be read to their end: pages are damaged", 1)
+                return
             for rowid, row in self._salvage.messages(stored, columns, after=last, where=f"{self.label}: session {session_id}"):
                 data = dict(zip(names, row, strict=True)) | {"id": rowid}
                 if data["session_id"] is None:

@@ -22,7 +22,7 @@ DAMAGE = (apsw.CorruptError, apsw.IOError, apsw.NotADBError, apsw.TooBigError)
 """What SQLite says of pages that can't be read; a damaged header may give a value any size."""
 
 _FIRST, _LAST = -(2**63), 2**63 - 1
-_NEAR = 1 << 16
+_NEAR = 1 << 17
 
 
 class Column(NamedTuple):
@@ -179,27 +179,29 @@ class Rows:
                 return
             except DAMAGE:
                 # A step without progress must not be taken again.
-                first = self._beyond(quoted, max(last, first))
+                first = self._beyond(table, max(last, first))
                 gap(last + 1, first)
 
-    def _beyond(self, quoted: str, last: int) -> int | None:
+    def _beyond(self, table: str, last: int) -> int | None:
         """Return the first rowid past a damaged page, or None: probe ahead in doubling steps, then close in."""
+        quoted = quote(table)
         low, step, found = last, 1, None
         # From the very beginning the first rowids, 1 and up, are nearer than doubling steps.
-        high = 1 if last == _FIRST else min(last + 1, _LAST)
+        high = begin = 1 if last == _FIRST else min(last + 1, _LAST)
         while True:
             try:
                 found = self._at_least(quoted, high)
+                break
             except DAMAGE:
                 if high == _LAST:
-                    return None
+                    # The last page is damaged, so that every step beyond the others ends there.
+                    high = (self.greatest(table) or begin + _NEAR // 8) + 1
+                    break
                 low, step = high, step * 2
                 high = min(high + step, _LAST)
-            else:
-                break
-        if high - last <= _NEAR:
+        if high - begin <= _NEAR:
             # A whole page may lie between two damaged ones, where halving would miss it.
-            for rowid in range(last + 1, high):
+            for rowid in range(begin, high):
                 with suppress(*DAMAGE):
                     return self._at_least(quoted, rowid)
             return found
@@ -212,6 +214,14 @@ class Rows:
             else:
                 high = middle
         return found
+
+    def greatest(self, table: str) -> int | None:
+        """Return the greatest rowid a table ever had, or None where SQLite keeps no account of it."""
+        try:
+            found = self.query("SELECT seq FROM sqlite_sequence WHERE name = ?", (table,)).get
+        except (apsw.Error, UnicodeDecodeError):
+            found = None
+        return found if isinstance(found, int) else None
 
     def _at_least(self, quoted: str, rowid: int) -> int | None:
         """Return the first rowid of a table from `rowid` on."""

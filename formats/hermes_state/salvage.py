@@ -28,6 +28,9 @@ class Salvage:
         self._label = label
         self._report = report
         self._messages: dict[Any, list[int]] | None = None
+        # Messages that were told to be lost, one by one, and as rows between others.
+        self._lost: set[int] = set()
+        self._gaps: list[range] = []
         self._sessions: dict[Any, int] | None = None
 
     def sessions(self, columns: Sequence[str], known: set[str]) -> Iterator[tuple[Any, ...] | str]:
@@ -82,10 +85,12 @@ class Salvage:
     ) -> Iterator[tuple[int, tuple[Any, ...]]]:
         """Yield the messages of one session with their ids, those beyond an id."""
         for rowid in self._message_ids(stored):
-            if after is None or rowid > after:
+            if (after is None or rowid > after) and not any(rowid in gap for gap in self._gaps):
                 row = self._rows.salvage("messages", columns, rowid, where=f"{where}: message {rowid}")
                 if row is not None:
                     yield rowid, row
+                else:
+                    self._lost.add(rowid)
 
     def _message_ids(self, stored: Any) -> list[int]:
         """Return the ids of a session's messages: from an index where one can be read, else by looking at every row once."""
@@ -106,7 +111,9 @@ class Salvage:
                 else:
                     self._report(f"{self._label}: message {rowid}", "its session is not known: its page is damaged", 1)
             if gaps:
-                lost = sum(following - max(first, 1) if following else 1 for first, following in gaps)
+                end = (self._rows.greatest("messages") or 0) + 1
+                self._gaps = [range(max(first, 1), following or max(end, first + 1)) for first, following in gaps]
+                lost = sum(rowid not in self._lost for gap in self._gaps for rowid in gap)
                 self._report(f"{self._label}: messages", f"{_say(gaps)} could not be read: their pages are damaged", max(1, lost))
         return self._messages
 

@@ -7,8 +7,8 @@ Untouched means: the same names, inodes and bytes of the database and its `-wal`
 * immutable: there is no `-wal`, or it is empty. Nothing is locked and nothing created; that the file did not change meanwhile
   is checked.
 * shared: `-wal` and `-shm` are there. A read-only connection that never checkpoints holds one read transaction.
-* private: anything else (a WAL whose `-shm` is gone, a rollback journal, a folder that can't be written to). The files are
-  copied into a private folder, by reflink where the file system can, and the copy is read.
+* private: anything else (a WAL whose `-shm` is gone, a rollback journal, a folder that can't be written to, a file that was cut
+  within a page). The files are copied into a private folder, by reflink where the file system can, and the copy is read.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -61,6 +62,7 @@ class Snapshot:
         self.how = how
         self._seen = seen
         self._folder = folder
+        self.held: tuple[int, int] | None = None
 
     def check(self) -> None:
         """Raise StoreChanged if the file that is read as immutable changed since it was opened."""
@@ -70,6 +72,9 @@ class Snapshot:
     def close(self) -> None:
         """Close the connection without a checkpoint, and remove a private copy."""
         self.connection.close()
+        if self.held is not None:
+            _HELD[self.held] -= 1
+            self.held = None
         if self._folder is not None:
             _remove(self._folder)
             self._folder = None
@@ -77,11 +82,26 @@ class Snapshot:
 
 def is_sqlite(path: Path) -> bool:
     """Return whether the file begins as a SQLite database does."""
+    if _is_held(path):
+        return True
     try:
         with open(path, "rb") as file:
             return file.read(len(_MAGIC)) == _MAGIC
     except OSError:
         return False
+
+
+# Databases that this process reads beside their writer, by device and inode. Closing any other descriptor of such a file would
+# drop the locks that SQLite holds on it (POSIX record locks belong to the process), so it is not opened another time.
+_HELD: Counter[tuple[int, int]] = Counter()
+
+
+def _is_held(path: Path) -> bool:
+    try:
+        found = os.stat(path)
+    except OSError:
+        return False
+    return _HELD[found.st_dev, found.st_ino] > 0
 
 
 def open_snapshot(path: Path, *, private: bool = False) -> Snapshot:
@@ -110,7 +130,7 @@ def open_snapshot(path: Path, *, private: bool = False) -> Snapshot:
     except OSError as error:
         raise StoreError(f"{path} cannot be read: {error.strerror or error}", subject=path) from error
     if not private and not _hot_journal(path):
-        if not _size(path, "-wal"):
+        if not _size(path, "-wal") and not _part_of_a_page(path):
             return _open_immutable(path)
         if os.path.exists(f"{path}-shm"):
             # What can't be read in this way can perhaps be read in the other, which also says what is wrong with it.
@@ -134,7 +154,11 @@ def _open_shared(path: Path) -> Snapshot:
     except apsw.Error:
         connection.close()
         raise
-    return Snapshot(path, connection, "in one read transaction, beside its writer", None, None)
+    snapshot = Snapshot(path, connection, "in one read transaction, beside its writer", None, None)
+    found = os.stat(path)
+    snapshot.held = (found.st_dev, found.st_ino)
+    _HELD[snapshot.held] += 1
+    return snapshot
 
 
 def _open_private(path: Path) -> Snapshot:
@@ -150,8 +174,9 @@ def _open_private(path: Path) -> Snapshot:
         _copy(path, Path(folder))
         connection = _connect(Path(folder, path.name), "mode=rw")
         try:
-            # Takes in the WAL, or rolls a journal back, in the copy.
-            connection.execute("PRAGMA schema_version").fetchall()
+            # Takes in the WAL, or rolls a journal back, in the copy. What can be read of a malformed one is the reader's business.
+            with suppress(apsw.CorruptError):
+                connection.execute("PRAGMA schema_version").fetchall()
         except apsw.Error:
             connection.close()
             raise
@@ -191,6 +216,14 @@ def _connect(path: Path, mode: str) -> apsw.Connection:
 
 def _say(error: apsw.Error) -> str:
     return str(error).removeprefix("SQLError: ") or type(error).__name__
+
+
+def _part_of_a_page(path: Path) -> int:
+    """Return how many bytes the file has beyond its last whole page; 0 unless it was cut."""
+    with open(path, "rb") as file:
+        header = file.read(_HEADER)
+        page = int.from_bytes(header[16:18], "big")
+        return os.fstat(file.fileno()).st_size % (page if page > 1 else 65536)
 
 
 def _size(path: Path, side: str) -> int:
@@ -241,6 +274,8 @@ def _copy(path: Path, folder: Path) -> None:
                 with suppress(FileNotFoundError):
                     _clone(Path(f"{path}{side}"), folder / f"{path.name}{side}")
         if before == _state(path):
+            # SQLite would take the rest of a page that was cut for zeros, and perhaps find nothing wrong with it.
+            os.truncate(folder / path.name, os.stat(folder / path.name).st_size - _part_of_a_page(folder / path.name))
             return
     raise StoreChanged(f"{path} changes too fast to be copied; try again when its writer rests", subject=path)
 

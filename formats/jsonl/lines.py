@@ -198,8 +198,10 @@ def messages(line: Mapping[str, Any], segment: Segment, bad: Bad | None = None) 
     return records
 
 
-def _restored(kind: str, shown: Mapping[str, Any], notes: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+def _restored(kind: str, shown: Any, notes: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     """Return the stored row of one that is shown. Raises JsonError when it shows something else than its exact notes say."""
+    if not isinstance(shown, dict):
+        raise JsonError(f"what stands for {kind} is no object")
     row = stored_row(kind, shown, notes)
     if notes:
         again, _ = visible_row(Record(kind, None, row))
@@ -214,7 +216,7 @@ def _by_key(record: Record) -> int:
     return int(record.key)
 
 
-def message(shown: Mapping[str, Any], notes: Mapping[str, Mapping[str, Any]]) -> Record:
+def message(shown: Any, notes: Mapping[str, Mapping[str, Any]]) -> Record:
     """Return the stored row of a message as it stands in a line, and its exact notes."""
     row = _restored("messages", shown, notes)
     plain = not notes and _in_order(tuple(row))

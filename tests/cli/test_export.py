@@ -183,6 +183,11 @@ def test_an_export_takes_the_main_store_and_says_that_there_are_others(satchel: 
 def test_a_list_takes_every_profile(satchel: Callable[..., Any], profiles: Path) -> None:
     rows = json.loads(satchel("list", "--json", "--limit", "0", "--include-archived").out)
 
+    shown = satchel("list").out
+
+    assert "cli (default)" in shown
+    assert "cli (night)" in shown
+    assert "(default)" not in satchel("list", "--profile", "default").out
     assert {None: 14, "night": 47} == {name: sum(row["profile"] == name for row in rows) for name in (None, "night")}
 
 
