@@ -128,7 +128,19 @@ class Failed:
     exit_code: int
 
 
-Event = RunStarted | StoreOpened | SessionStarted | Progress | Problem | FileWritten | SessionFinished | Verified | Totals | Said | Failed
+Event = (
+    RunStarted
+    | StoreOpened
+    | SessionStarted
+    | Progress
+    | Problem
+    | FileWritten
+    | SessionFinished
+    | Verified
+    | Totals
+    | Said
+    | Failed
+)
 Listener = Callable[[Event], None]
 
 

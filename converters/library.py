@@ -97,13 +97,16 @@ def make_selection(*, now: float | None = None, **filters: Any) -> Selection:
     """
     Return the sessions that filters choose: those of `satchel export`, by the names of its options, as text or numbers.
 
+    A number where a time is asked for is that many days ago; other times are text, as on the command line.
+
     Args:
         now: The moment that durations count back from, in seconds since the epoch; by default now.
 
     Raises:
         UsageError: A value is empty or makes no sense.
     """
-    return selection(now=time.time() if now is None else now, **filters)
+    given: dict[str, Any] = {name: str(value) if type(value) in (int, float) else value for name, value in filters.items()}
+    return selection(now=time.time() if now is None else now, **given)
 
 
 def verify(path: str | os.PathLike[str], *, content: bool = False, listen: Listener = ignore) -> verifying.Report:

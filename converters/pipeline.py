@@ -244,7 +244,7 @@ def export(
     listen: Listener = ignore,
 ) -> Outcome:
     """
-    Write the selected sessions of the sources.
+    Write the selected sessions of the sources; where none is selected, nothing is written.
 
     Args:
         output: A file, a folder (one that exists, or a name that ends in a separator, or any name for a writer of many files), or
@@ -267,7 +267,12 @@ def export(
             with ExitStack() as stack:
                 stores = list(open_all(stack, sources, listen=counting, private=attempt == _TRIES))
                 plans = plan(stores, selection, ended_only=only_ended, lineage=lineage, tally=run.outcome.tally)
-                run.write(plans, output, manifest=manifest, force=force, version=version, stamp=stamp)
+                if any(map(len, plans)):
+                    run.write(plans, output, manifest=manifest, force=force, version=version, stamp=stamp)
+                else:
+                    # An output that nothing goes into must not take the place of one that is there.
+                    for item in plans:
+                        item.store.check()
             break
         except StoreChanged:
             if attempt == _TRIES or not isinstance(output, str | os.PathLike):
@@ -337,6 +342,7 @@ class _Run:
                 inner.enter_context(listing)
             with self._writer.open(target, options=self._options, listen=self._listen) as writing:
                 total, done = sum(map(len, plans)), 0
+                self._tell_doubles(plans)
                 for item in plans:
                     for family in item.families:
                         self._learn(item.store, family)
@@ -357,6 +363,17 @@ class _Run:
         outcome.digests = {entry.path: entry.sha256 for entry in target.files}
 
     _lost_in_sessions = 0
+
+    def _tell_doubles(self, plans: list[Plan]) -> None:
+        """Say which sessions are in more than one of the stores: both are written, as it is not known which one is right."""
+        if len(plans) < 2:
+            return
+        seen: set[str] = set()
+        for item in plans:
+            ids = {session_id for family in item.families for segments in family for session_id in segments}
+            for session_id in sorted(ids & seen):
+                self._listen(Problem(session_id, "this session is in more than one of the stores; each copy is written"))
+            seen |= ids
 
     def _learn(self, store: Store, family: list[list[str]]) -> None:
         if self._redactor is not None:

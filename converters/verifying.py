@@ -62,7 +62,7 @@ def _content(
 
     for found in read_back(Path(path), update=update):
         if not hasattr(found, "content_digest"):
-            findings.append(Finding("content", name, f"{name}: {found.where} {found.message}."))
+            findings.append(Finding("content", name, f"{name}: {found.where} {found.message}"))
             continue
         if found.line != line:
             close()
@@ -72,7 +72,7 @@ def _content(
     close()
     for left in expected:
         if left.get("content_digest") is not None:
-            findings.append(Finding("content", name, f"{name}: session {left.get('session_id')} is listed and not there."))
+            findings.append(Finding("content", name, f"{name}: session {left.get('session_id')} is listed and not there"))
     return findings
 
 
@@ -80,18 +80,18 @@ def _differences(name: str, digests: Sequence[Any], wanted: Mapping[str, Any] | 
     tip = digests[-1]
     where = f"{name}: line {tip.line}"
     if wanted is None:
-        yield Finding("content", name, f"{where} holds session {tip.session_id}, which no line of the manifest names.")
+        yield Finding("content", name, f"{where} holds session {tip.session_id}, which no line of the manifest names")
         return
     if wanted.get("session_id") != tip.session_id:
-        yield Finding("content", name, f"{where} holds session {tip.session_id}, and {wanted.get('session_id')} is listed.")
+        yield Finding("content", name, f"{where} holds session {tip.session_id}, and {wanted.get('session_id')} is listed")
         return
     digest = wanted.get("content_digest")
     if digest is not None and digest != lineage_digest([d.content_digest for d in digests]):
-        yield Finding("content", name, f"{where}: session {tip.session_id} does not say what it said when it was written.")
+        yield Finding("content", name, f"{where}: session {tip.session_id} does not say what it said when it was written")
     for key in ("messages", "compacted", "rewound"):
         found = sum(getattr(d, key) for d in digests)
         if wanted.get(key) not in (None, found):
-            text = f"{where}: session {tip.session_id} has {found} {key}, and {wanted[key]} are listed."
+            text = f"{where}: session {tip.session_id} has {found} {key}, and {wanted[key]} are listed"
             yield Finding("content", name, text)
 
 
@@ -122,7 +122,9 @@ def compare_with_sources(report: Report, sources: Sequence[Any], *, listen: List
                 continue
             there = [store for store, names in zip(stores, known, strict=True) if names.issuperset(ids)]
             if not there:
-                findings.append(Finding("source", name, f"session {line.get('session_id')} is in none of the stores any more."))
+                findings.append(
+                    Finding("source", name, f"session {line.get('session_id')} is in none of the stores that were looked at")
+                )
                 continue
             try:
                 digests = [lineage_digest([_said(store, session_id) for session_id in ids]) for store in there]
@@ -130,7 +132,7 @@ def compare_with_sources(report: Report, sources: Sequence[Any], *, listen: List
                 findings.append(Finding("source", name, f"session {line.get('session_id')}: {error.message}"))
                 continue
             if wanted not in digests:
-                findings.append(Finding("source", name, f"session {line.get('session_id')} is different in its store now."))
+                findings.append(Finding("source", name, f"session {line.get('session_id')} is different in its store now"))
         for store in stores:
             store.check()
     return findings

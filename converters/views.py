@@ -70,9 +70,9 @@ class Row:
             "source": info.source,
             "store": info.store,
             "profile": info.profile,
-            "started_at": iso_utc(info.started_at),
-            "ended_at": iso_utc(info.ended_at),
-            "last_active": iso_utc(info.last_active),
+            "started_at": iso_utc(info.started_at) or None,
+            "ended_at": iso_utc(info.ended_at) or None,
+            "last_active": iso_utc(info.last_active) or None,
             "end_reason": info.end_reason,
             "live": info.live,
             "archived": info.archived,
@@ -152,7 +152,8 @@ def _listing(sources: Sequence[Source], selection: Selection, limit: int, listen
         kept: list[tuple[float, str, int, SessionInfo, Store]] = []
         pinned: list[tuple[float, str, int, SessionInfo, Store]] = []
         count = 0
-        hidden = not selection.include_archived
+        # Whoever names a session wants to see it.
+        hidden = not selection.include_archived and not selection.session_ids
         for info in select(scan(stores), selection, ended_only=False, hide_archived=hidden, tally=found.tally):
             count += 1
             item = (info.last_active or info.started_at or 0.0, info.id, count, info, stores[place(info)])

@@ -18,7 +18,7 @@ Data goes to standard output, everything else to standard error. Exit status: 0 
 def reference() -> str:
     """Return the page."""
     parts = [HEAD, _help(cli, None, "satchel")]
-    with click.Context(cli, info_name="satchel") as parent:
+    with click.Context(cli, info_name="satchel", help_option_names=["-h", "--help"]) as parent:
         for name in COMMANDS:
             command = cli.get_command(parent, name)
             assert command is not None
@@ -27,7 +27,14 @@ def reference() -> str:
 
 
 def _help(command: click.Command, parent: click.Context | None, name: str) -> str:
-    context = click.Context(command, info_name=name, parent=parent, terminal_width=100, max_content_width=100)
+    context = click.Context(
+        command,
+        info_name=name,
+        parent=parent,
+        terminal_width=100,
+        max_content_width=100,
+        help_option_names=["-h", "--help"],
+    )
     title = f"satchel {name}" if parent else "satchel"
     return f"## {title}\n\n```\n{command.get_help(context)}\n```\n"
 

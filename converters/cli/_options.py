@@ -57,7 +57,7 @@ def json_output(function: Function) -> Function:
 
 
 # Option, metavar, help. `Selection` checks the values, so that library and command line say the same.
-_TIMES = "a duration (30m, 5h, 2d, 1w), a number of days, or an ISO time"
+_TIMES = "a duration (30m, 5h, 2d, 1w), a number of days, or an ISO time (local unless it has a zone)"
 _FILTERS: list[tuple[str, str, str]] = [
     ("--older-than", "TIME", f"Last active before: {_TIMES}."),
     ("--newer-than", "TIME", "Last active at or after."),
@@ -84,21 +84,29 @@ _FILTERS: list[tuple[str, str, str]] = [
 ]
 
 
-def filters(function: Function) -> Function:
-    """Add the filters; a session is taken when it passes all that are given."""
+def filters(*, live: bool = False, archived: bool = False) -> Callable[[Function], Function]:
+    """
+    Return what adds the filters; a session is taken when it passes all that are given.
+
+    Args:
+        live: The command leaves live sessions out unless asked: add --include-live.
+        archived: It leaves archived ones out unless asked: add --include-archived.
+    """
     options: list[Callable[[Function], Function]] = [
         click.option(
             "--session-id", "session_ids", multiple=True, metavar="ID", help="A session by its id or a unique prefix. Repeatable."
         ),
         click.option("--source", multiple=True, metavar="NAME", help="Source, exactly (cli, telegram, …). Repeatable."),
         click.option("--exclude-source", multiple=True, metavar="NAME", help="Not this source. Repeatable."),
-        click.option("--agent", multiple=True, metavar="NAME", help="Who wrote it: hermes, claude, codex. Repeatable."),
+        click.option("--agent", multiple=True, metavar="NAME", help="Who wrote it: hermes, or a plug-in's agent. Repeatable."),
         click.option("--pinned", is_flag=True, help="Pinned sessions only."),
-        click.option("--include-live", is_flag=True, help="With filters: live sessions too."),
-        click.option("--include-archived", is_flag=True, help="Archived (hidden) sessions too."),
     ]
+    if live:
+        options.append(click.option("--include-live", is_flag=True, help="With filters: live sessions too."))
+    if archived:
+        options.append(click.option("--include-archived", is_flag=True, help="Archived (hidden) sessions too."))
     options += [click.option(name, metavar=metavar, help=text) for name, metavar, text in _FILTERS]
-    return _all(options)(function)
+    return _all(options)
 
 
 _NAMES = (
@@ -113,4 +121,4 @@ def chosen(options: dict[str, Any]) -> Selection:
 
     from satchel.selection import selection
 
-    return selection(now=time.time(), **{name: options.pop(name) for name in _NAMES})
+    return selection(now=time.time(), **{name: options.pop(name) for name in _NAMES if name in options})

@@ -28,7 +28,7 @@ class Teller:
     """
     The listener of a command; a context manager, since it may draw a progress bar.
 
-    Problems of one kind are told a few times and then counted, so that a damaged store does not bury everything else.
+    Warnings of one kind are told a few times and then counted; what is lost is named one by one.
     """
 
     def __init__(self, *, quiet: bool, log_json: bool) -> None:
@@ -68,9 +68,11 @@ class Teller:
             self._progress(event)
 
     def _problem(self, event: Problem) -> None:
-        times = self._times[event.message] = self._times.get(event.message, 0) + 1
-        if times > _SAME_PROBLEM or (self._quiet and event.severity == "warning"):
-            return
+        if event.severity == "warning":
+            # What is lost is named one by one, however much it is.
+            times = self._times[event.message] = self._times.get(event.message, 0) + 1
+            if times > _SAME_PROBLEM or self._quiet:
+                return
         text = f"{'lost' if event.severity == 'loss' else 'warning'}: {event.where}: {event.message}"
         if self._bar is not None:
             self._bar.console.print(terminal_line(f"satchel: {text}"), markup=False, highlight=False)

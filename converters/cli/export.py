@@ -40,14 +40,14 @@ _SHOWN = 100
     default="single",
     help="`logical` joins the segments of a compressed conversation into one. [single]",
 )
-@click.option("--no-manifest", is_flag=True, help="Write no manifest beside a single output file.")
+@click.option("--no-manifest", is_flag=True, help="Write no manifest, and in a folder no SHA256SUMS.")
 @click.option("--force", is_flag=True, help="Overwrite what is there.")
 @click.option("-n", "--dry-run", is_flag=True, help="List what would be written, and write nothing.")
 @click.option(
-    "--stamp", is_flag=True, help="Note the time of the export in the manifest (else two equal runs are byte-identical)."
+    "--stamp", is_flag=True, help="Note the time of the export in the manifest; without it, equal runs give equal bytes."
 )
 @sources
-@filters
+@filters(live=True)
 @json_output
 @events
 def command(
@@ -70,8 +70,9 @@ def command(
     """
     Write sessions to OUTPUT: a file, a folder (an existing one, or a name that ends in /), or - for standard output.
 
-    Without filters every session is written, live ones too; with filters only ended ones, unless --include-live. A manifest with
-    SHA-256 digests is written beside the output; `satchel verify` checks it.
+    Without filters every session is written, live ones too; with filters only ended ones, unless --include-live or --session-id
+    asks for them. Where no session matches, nothing is written. A manifest with SHA-256 digests is written beside the output;
+    `satchel verify` checks it.
     """
     from satchel import pipeline
     from satchel.sources import find
@@ -128,7 +129,9 @@ def command(
                 "left_out": outcome.tally.left_out,
             }
         )
-    if not quiet and not log_json:
+    if log_json:
+        say_left_out(outcome.tally)
+    elif not quiet:
         _summary(outcome, output == "-", bool(only))
     return outcome.exit_code
 
@@ -144,11 +147,11 @@ def _tell_others(stores: list[Any], quiet: bool) -> None:
 def _summary(outcome: Any, to_stdout: bool, prompts: bool) -> None:
     what = "prompt" if prompts else "message"
     if not outcome.sessions:
-        say("no session matches; " + ("an empty file was written" if outcome.output else "nothing was written"))
+        say("no session matches; nothing was written")
     else:
         say(f"{count(outcome.sessions, 'session')}, {count(outcome.messages, what)}, {outcome.bytes:,} bytes")
     say_left_out(outcome.tally)
-    if to_stdout or outcome.manifest is None:
+    if outcome.sessions and (to_stdout or outcome.manifest is None):
         for name, digest in outcome.digests.items():
             say(f"sha256 {digest}" + (f"  {name}" if name else ""))
     if outcome.output:
@@ -165,8 +168,10 @@ def _show_plan(stores: list[Any], selection: Any, lineage: str, tell: Teller, as
     from contextlib import ExitStack
 
     from satchel import pipeline
+    from satchel.naming import terminal_line
     from satchel.selection import Tally
     from satchel.sources import open_all
+    from satchel.timetext import local
 
     tally = Tally()
     with ExitStack() as stack:
@@ -180,13 +185,12 @@ def _show_plan(stores: list[Any], selection: Any, lineage: str, tell: Teller, as
             for segments in family
         ]
     if as_json:
-        print_json([{"session_id": info.id, "source": info.source, "segments": ids} for info, ids in rows])
+        print_json([{"session_id": i.id, "source": i.source, "title": i.title, "segments": ids} for i, ids in rows])
     else:
         for info, ids in rows[:_SHOWN]:
             more = f"  ({len(ids)} segments)" if len(ids) > 1 else ""
-            from satchel.naming import terminal_line
-
-            click.echo(terminal_line(f"{info.id}  {info.source or ''}{more}"))
+            title = f"  {info.title}" if info.title else ""
+            click.echo(terminal_line(f"{info.id}  {info.source or ''}  {local(info.started_at)}{title}{more}"))
         if len(rows) > _SHOWN:
             click.echo(f"… and {len(rows) - _SHOWN} more")
     words = selection.describe()

@@ -16,7 +16,7 @@ __all__ = ["command"]
 @events
 def command(as_json: bool, quiet: bool, log_json: bool, debug: bool) -> int:
     """
-    List what can be read, and what can be written: the names that --from and --format take.
+    List what can be read, and what can be written: the names that --format takes, and what --from finds in a path.
 
     Formats of plug-ins are listed with the package that brings them.
     """

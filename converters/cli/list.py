@@ -24,7 +24,7 @@ _ROOMY = 110
 @click.command(cls=Command, name="list", epilog="Example: satchel list --source telegram --limit 50")
 @click.option("--limit", type=click.IntRange(min=0), default=20, help="Show so many; 0 for all. [20]")
 @sources
-@filters
+@filters(archived=True)
 @json_output
 @events
 def command(

@@ -21,7 +21,7 @@ __all__ = ["command"]
 
 @click.command(cls=Command, name="stats", epilog="Example: satchel stats --newer-than 30d")
 @sources
-@filters
+@filters()
 @json_output
 @events
 def command(

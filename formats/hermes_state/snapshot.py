@@ -174,7 +174,7 @@ def _open_private(path: Path) -> Snapshot:
         _copy(path, Path(folder))
         connection = _connect(Path(folder, path.name), "mode=rw")
         try:
-            # Takes in the WAL, or rolls a journal back, in the copy. What can be read of a malformed one is the reader's business.
+            # Takes in the WAL, or rolls a journal back, in the copy. What a malformed one gives is the reader's business.
             with suppress(apsw.CorruptError):
                 connection.execute("PRAGMA schema_version").fetchall()
         except apsw.Error:
@@ -197,7 +197,8 @@ def _remove(folder: str) -> None:
 
 def _uri(path: Path) -> str:
     """Return the path for SQLite, every byte that is not plainly itself as %XX."""
-    return "file:" + "".join(chr(b) if (chr(b).isalnum() and b < 128) or b in b"/._-" else f"%{b:02X}" for b in os.fsencode(path))
+    plain = (chr(b) if (chr(b).isalnum() and b < 128) or b in b"/._-" else f"%{b:02X}" for b in os.fsencode(path))
+    return "file:" + "".join(plain)
 
 
 def _connect(path: Path, mode: str) -> apsw.Connection:

@@ -33,7 +33,7 @@ _HEAD = 1 << 16
 
 
 def sniff(path: Path) -> Claim | None:
-    """Say whether the file's first line is a session record: an object with an id and a list of messages."""
+    """Say whether the file's first readable line is a session record: an object with an id and a list of messages."""
     try:
         if not path.is_file():
             return None
@@ -41,17 +41,18 @@ def sniff(path: Path) -> Claim | None:
             head = file.read(_HEAD)
     except OSError:
         return None
-    start = head.lstrip(b"\xef\xbb\xbf \t\r\n")
-    if not start.startswith(b"{"):
-        return None
-    line = start.partition(b"\n")[0]
-    if b"\n" not in start and len(head) == _HEAD:
-        # One long first line whose messages may stand further on.
-        with builtins.open(path, "rb") as file:
-            file.seek(len(head) - len(start))
-            line = file.readline()
-    if b'"messages":' in line and b'"id":' in line:
-        return Claim(reader=name, why="lines of session records")
+    at = 0
+    for line in head.splitlines(keepends=True):
+        start = line.lstrip(b"\xef\xbb\xbf \t\r\n")
+        if start.startswith(b"{"):
+            if not line.endswith(b"\n") and len(head) == _HEAD:
+                # A long line whose messages may stand further on.
+                with builtins.open(path, "rb") as file:
+                    file.seek(at)
+                    start = file.readline()
+            if b'"messages":' in start and b'"id":' in start:
+                return Claim(reader=name, why="lines of session records")
+        at += len(line)
     return None
 
 
@@ -87,6 +88,7 @@ class _Place(NamedTuple):
     number: int
     offset: int
     size: int
+    started: float
     end: ParentFacts
 
 
@@ -108,6 +110,7 @@ class JsonlStore:
         self._places: dict[str, _Place] = {}
         self._bad = 0
         self._told: set[tuple[str, str]] = set()
+        self._last: tuple[int, bool, Mapping[str, Any], dict[str, Segment]] | None = None
         listen(StoreOpened(name, self.label, "line by line"))
         self._index()
         if not self._places:
@@ -132,7 +135,7 @@ class JsonlStore:
 
     def sessions(self, *, counts: bool = True) -> Iterator[SessionInfo]:
         """Yield every session, by start and id."""
-        order = sorted(self._places, key=lambda i: (number(self._session(i, whole=False)[1].row.get("started_at")) or 0.0, i))
+        order = sorted(self._places, key=lambda i: (self._places[i].started, i))
         return (self._info(session_id, counts) for session_id in order)
 
     def session(self, session_id: str, *, counts: bool = True) -> SessionInfo:
@@ -173,7 +176,8 @@ class JsonlStore:
                 found = segments(shell(line))
             except JsonError as error:
                 self._bad += 1
-                self._listen(Problem(f"{self.label}:{count}", f"this line can't be read and is passed over: {error}"))
+                what = f"this line can't be read and is passed over: {error}"
+                self._listen(Problem(f"{self.label}:{count}", what, "loss", 1))
                 continue
             for segment in found:
                 if segment.id in self._places:
@@ -187,7 +191,8 @@ class JsonlStore:
                     ended_at=number(row.get("ended_at")),
                     session_key=text_of(row.get("session_key")),
                 )
-                self._places[segment.id] = _Place(count, start, len(line), end)
+                started = number(row.get("started_at")) or 0.0
+                self._places[segment.id] = _Place(count, start, len(line), started, end)
 
     def _line(self, place: _Place) -> bytes:
         self._file.seek(place.offset)
@@ -195,15 +200,21 @@ class JsonlStore:
 
     def _session(self, session_id: str, *, whole: bool = True) -> tuple[Mapping[str, Any], Segment]:
         """Return the line a session stands on, with or without its messages, and the session. Raises StoreChanged."""
-        line = self._line(self._places[session_id])
+        place = self._places[session_id]
         try:
-            try:
-                parsed = parse(line) if whole else shell(line)
-            except JsonError:
-                # The line passed without its messages, so one of those is damaged.
-                parsed = salvaged(line)
-            return parsed, next(segment for segment in segments(parsed) if segment.id == session_id)
-        except (JsonError, StopIteration) as error:
+            if self._last is None or self._last[:2] != (place.offset, whole):
+                line = self._line(place)
+                try:
+                    parsed = parse(line) if whole else shell(line)
+                except JsonError:
+                    # The line passed without its messages, so one of those is damaged.
+                    parsed = salvaged(line)
+                found = {segment.id: segment for segment in segments(parsed)}
+                # A lineage's line is asked for once a segment: it is kept. Others are asked for once, and would only fill memory.
+                self._last = (place.offset, whole, parsed, found) if len(found) > 1 else None
+                return parsed, found[session_id]
+            return self._last[2], self._last[3][session_id]
+        except (JsonError, KeyError) as error:
             raise StoreChanged(f"{self.path} changed while it was read; try again", subject=self.path) from error
 
     def _bad_at(self, place: _Place) -> Bad:

@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 import textwrap
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, ClassVar, cast
 
@@ -54,7 +54,7 @@ class TestJsonlWriter(WriterContract):
 
 class TestPromptsWriter(WriterContract):
     writer = cast("Writer", jsonl_writer)
-    options: ClassVar[dict[str, str]] = {"only": "user-prompts"}
+    options: ClassVar[Mapping[str, Any]] = {"only": "user-prompts"}
 
     @pytest.fixture
     def store(self, hermes_db: Callable[..., Path]) -> Iterator[Store]:

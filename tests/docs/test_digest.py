@@ -17,14 +17,13 @@ from typing import Any
 import pytest
 
 from satchel.contracts import Record, SessionInfo
-from satchel.digest import content_digest
+from satchel.digest import content_digest, lineage_digest
 from satchel.events import Problem, ignore
 from satchel.formats.hermes_rows import canonical
 from satchel.formats.hermes_state import reader as hermes
 from satchel.formats.jsonl import reader as jsonl
 from satchel.formats.jsonl import writer
 from satchel.formats.model import Entry
-from satchel.pipeline import lineage_digest
 
 HERE = Path(__file__).resolve().parent
 PAGE = HERE.parents[1] / "docs" / "formats" / "digest.md"

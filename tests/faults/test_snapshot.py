@@ -7,7 +7,7 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import IO
@@ -99,7 +99,7 @@ class Writer:
 
 
 @contextmanager
-def _writer(path: Path) -> Iterator[Writer]:
+def _writer(path: Path) -> Generator[Writer, None, None]:
     writer = Writer(path)
     try:
         yield writer

@@ -255,7 +255,7 @@ def test_summaries_are_known_by_their_mark_or_their_beginning() -> None:
 
 
 def test_tool_calls_are_spelled_as_hermes_spells_them() -> None:
-    calls = [{"id": "é😀", "n": [1.0, 1e16, -0.0, 10**15], "x": {}, "y": [], "z": None, "t": True}]
+    calls: list[dict[str, Any]] = [{"id": "é😀", "n": [1.0, 1e16, -0.0, 10**15], "x": {}, "y": [], "z": None, "t": True}]
     record = _row(tool_calls=json.dumps(calls))
     row_json(record)
     assert record.exact is None

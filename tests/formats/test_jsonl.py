@@ -23,6 +23,7 @@ from satchel.events import Problem, ignore
 from satchel.formats.hermes_state import reader as hermes
 from satchel.formats.jsonl import reader, writer
 from satchel.formats.jsonl.readback import ReadBack, read_back
+from satchel.formats.jsonl.record import RESERVED
 
 Build = Callable[..., Path]
 
@@ -199,7 +200,7 @@ def test_columns_that_are_called_as_keys_of_the_line_are_kept(tmp_path: Path) ->
     case = Case()
     case.add("s", 1e9, [user("x")])
     case.statements += [
-        f"ALTER TABLE {table} ADD COLUMN {c} BLOB" for table in ("sessions", "messages") for c in sorted(writer.RESERVED)
+        f"ALTER TABLE {table} ADD COLUMN {c} BLOB" for table in ("sessions", "messages") for c in sorted(RESERVED)
     ]
     case.statements += [
         f"UPDATE {table} SET messages = x'ff', satchel = 'x', last_active = 5" for table in ("sessions", "messages")

@@ -44,7 +44,8 @@ def test_compaction_undone_gives_what_was_said(said: list[int], data: st.DataObj
     while left:
         step = data.draw(st.integers(1, len(left)))
         stretch, stored, shown, left = stretch + left[:step], stored + left[:step], shown + left[:step], left[step:]
-        if left or data.draw(st.booleans()):
+        again: bool = data.draw(st.booleans())
+        if left or again:
             head = stretch[: data.draw(st.integers(0, max(0, len(stretch) - 1)))]
             tail = stretch[max(len(head), len(stretch) - data.draw(st.integers(0, 4))) :]
             summary = f"S{len(stored)}"

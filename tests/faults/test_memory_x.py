@@ -1,0 +1,78 @@
+"""Memory holds a message, not a session: how much is used does not depend on how long a session is."""
+
+from __future__ import annotations
+
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from hermes_cases import write
+from hermes_parts import Case
+
+SUPPORT = Path(__file__).resolve().parents[1] / "support"
+MESSAGES, LETTERS = 8_000, 10_000
+
+EXPORT = """
+import sys
+sys.path.insert(0, sys.argv[2])
+from pathlib import Path
+from exporting import View
+from satchel.digest import content_digest
+from satchel.events import ignore
+from satchel.formats.hermes_state import reader
+from satchel.formats.jsonl import writer
+
+def used():
+    with open("/proc/self/status") as status:
+        return next(int(line.split()[1]) for line in status if line.startswith("RssAnon:"))
+
+class Nowhere:
+    name, most, bytes = "", 0, 0
+    def stream(self, name=None): return self
+    def finish(self, stream): pass
+    def write(self, data):
+        self.bytes += len(data)
+        self.most = max(self.most, used())
+
+target = Nowhere()
+options = {"only": sys.argv[3]} if len(sys.argv) > 3 else {}
+with reader.open(Path(sys.argv[1]), listen=ignore) as store:
+    content_digest(store.records("small"), store.canonical)
+    before = used()
+    with writer.open(target, options=options, listen=ignore) as export:
+        for view in (View(store, "small"), View(store, "large")):
+            export.add(view)
+    print(target.bytes, max(target.most, used()) - before)
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="memory is told by Linux only")
+@pytest.mark.parametrize(("schema", "only"), [(23, None), (17, None), (23, "user-prompts")])
+def test_a_long_session_takes_no_more_memory_than_a_short_one(tmp_path: Path, schema: int, only: str | None) -> None:
+    """Version 17 has no index that gives a session's rows in order, so SQLite sorts them."""
+    case = Case()
+    for name in ("small", "large"):
+        case.add(name, 1e9)
+    path = write(tmp_path / "state.db", case, schema=schema, fts=False)
+    with closing(sqlite3.connect(path)) as db, db:
+        db.execute("PRAGMA synchronous = OFF")
+        query = """
+            WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?)
+            INSERT INTO messages (session_id, role, content, timestamp, active, compacted)
+            SELECT ?, 'user', replace(hex(zeroblob(? / 2)), '0', 'x') || i, i, i % 2, 1 - i % 2 FROM n"""
+        for name, messages in (("small", 10), ("large", MESSAGES)):
+            db.execute(query, (messages, name, LETTERS))
+        db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    ran = subprocess.run(
+        [sys.executable, "-c", EXPORT, str(path), str(SUPPORT), *([only] if only else [])],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "" == ran.stderr
+    written, grown = map(int, ran.stdout.split())
+    assert written > MESSAGES * LETTERS
+    assert grown < 1, f"{grown} KiB more for a session of {written >> 10} KiB"
