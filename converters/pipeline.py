@@ -121,8 +121,17 @@ class View:
         source = ContentDigest(store.canonical, conversation=store.conversation)
         take = source.add
         if redactor is None:
+            # The digest's own loop, opened up: it runs once for every message.
+            conversation, canonical = store.conversation, store.canonical
+            update = None
             for record in store.records(self._ids[at]):
-                take(record)
+                if record.kind == conversation:
+                    if update is None:
+                        update = source.begin_conversation()
+                    for piece in canonical(record):
+                        update(piece)
+                else:
+                    take(record)
                 yield record
             digest = source.hexdigest()
             self.digests[at] = (digest, digest)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import base64
 import json
 import math
+import re
 from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
@@ -18,7 +19,7 @@ import orjson
 
 from satchel.contracts import Record
 from satchel.errors import JsonError
-from satchel.jsontext import RawText, dumps, loads, loads_common
+from satchel.jsontext import RawText, dumps, loads, loads_common, one_line
 
 __all__ = [
     "DERIVED",
@@ -193,10 +194,34 @@ def _shown(text: str) -> tuple[Any, bool]:
     return value, _encode(value) == text
 
 
+_ESCAPES = re.compile(r"\\\\|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[dD][89a-fA-F][0-9a-fA-F]{2}")
+
+
+def _settled(calls: Any) -> Any:
+    """
+    Return tool calls without escapes of lone surrogates in their arguments.
+
+    Arguments are JSON in a text, and readers that parse them (`datasets`) can't hold half a character.
+    """
+    if isinstance(calls, list):
+        return [_settled(call) for call in calls]
+    if isinstance(calls, dict):
+        return {
+            key: _ESCAPES.sub(_whole_escape, value) if key == "arguments" and isinstance(value, str) else _settled(value)
+            for key, value in calls.items()
+        }
+    return calls
+
+
+def _whole_escape(match: re.Match[str]) -> str:
+    found = match[0]
+    return "\\ufffd" if len(found) == 6 else found
+
+
 def _common(value: Any) -> Any:
     """Return a parsed value with what some JSON readers refuse replaced: wide integers, lone surrogates, NaN."""
     if isinstance(value, str):
-        return value.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
+        return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
     if isinstance(value, list):
         return [_common(item) for item in value]
     if isinstance(value, dict):
@@ -261,6 +286,9 @@ def visible_row(record: Record) -> tuple[dict[str, Any], dict[str, dict[str, Any
             except JsonError:
                 note = {"str": calls}
             else:
+                if "\\\\ud" in calls or "\\\\uD" in calls:
+                    whole, shown = shown, _settled(shown)
+                    usual = usual and whole == shown
                 if not usual or _is_ambiguous(shown):
                     note = {"str": calls}
         row["tool_calls"] = shown
@@ -316,37 +344,32 @@ def row_json(record: Record) -> bytes:
 
     It is made once and kept on the record; `record.exact` then has the notes on what it can't show.
     """
-    if record.json is None and not (record.plain and _plain_json(record)):
-        # Whatever kept it from the fast way, a BLOB or text that is not UTF-8 may stand beside it.
-        record.plain = False
-        shown, notes = visible_row(record)
-        record.json = dumps(_in_order(shown))
-        record.exact = notes or None
-    return record.json or b""
-
-
-def _plain_json(record: Record) -> bool:
-    """Make the JSON of a row whose values are as they should be: the fast way of `row_json`. Return whether they were."""
-    row = record.data
-    content = row.get("content")
-    calls = row.get("tool_calls")
-    try:
-        if content is not None and content[:1] == "\0":
-            return False
-        if calls is None:
-            record.json = orjson.dumps(row)
-            return True
-        # What orjson reads otherwise than it is written (a wide integer) is not written back the same.
-        value = orjson.loads(calls)
-        if type(value) is not list or _encode(value) != calls:
-            return False
-        shown = row.copy()
-        shown["tool_calls"] = value
-        record.json = orjson.dumps(shown)
-    except (TypeError, ValueError, RecursionError):
-        # A BLOB, or text that is not UTF-8: only serialising finds them, since looking at every value costs more.
-        return False
-    return True
+    if record.json is not None:
+        return record.json
+    if record.plain:
+        # The fast way, for rows whose values are as they should be.
+        row = record.data
+        content = row.get("content")
+        calls = row.get("tool_calls")
+        try:
+            if content is None or content[:1] != "\0":
+                if calls is None:
+                    record.json = body = one_line(orjson.dumps(row))
+                    return body
+                # What orjson reads otherwise than it is written (a wide integer) is not written back the same.
+                value = orjson.loads(calls)
+                if type(value) is list and _encode(value) == calls and "\\\\ud" not in calls and "\\\\uD" not in calls:
+                    shown = row.copy()
+                    shown["tool_calls"] = value
+                    record.json = body = one_line(orjson.dumps(shown))
+                    return body
+        except (TypeError, ValueError, RecursionError):
+            # A BLOB, or text that is not UTF-8: only serialising finds them, since looking at every value costs more.
+            pass
+    shown, notes = visible_row(record)
+    record.json = dumps(_in_order(shown))
+    record.exact = notes or None
+    return record.json
 
 
 def _in_order(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -367,7 +390,7 @@ def canonical(record: Record) -> tuple[bytes | memoryview, ...]:
     """
     kind = record.kind
     if kind == "messages":
-        body = row_json(record)
+        body = record.json or row_json(record)
         if record.exact is None and "id" in record.data:
             end = body.rindex(b'"id":')
             return memoryview(body)[: end - (end > 1)], b"}\n"

@@ -40,8 +40,12 @@ class Related:
         if not self._ready:
             self._prepare()
         found: list[tuple[str, str, tuple[Any, ...]]] = []
+        known: dict[tuple[str, str], Record] = {}
         for table, column in self._direct if session_id is not None else ():
-            found += [(table.name, repr(key), key) for key in self._keys_where(table, quote(column), session_id)]
+            for record in self._rows_where(table, quote(column), session_id):
+                key = record.key if isinstance(record.key, tuple) else (record.key,)
+                known[table.name, repr(key)] = record
+                found.append((table.name, repr(key), key))
         found += [(name, repr(key), key) for name, key in self._mapped.get(session_id, ())]
         prompt = row.get("system_prompt_hash")
         if prompt is not None and "system_prompts" in self._tables:
@@ -51,9 +55,9 @@ class Related:
         for name, text, key in sorted(found):
             if (name, text) != last:
                 last = (name, text)
-                record = self._read(self._tables[name], key)
-                if record is not None:
-                    yield record
+                row_record = known.get(last) or self._read(self._tables[name], key)
+                if row_record is not None:
+                    yield row_record
 
     def _read(self, table: Table, key: tuple[Any, ...]) -> Record | None:
         columns = table.quoted
@@ -68,6 +72,22 @@ class Related:
         if values is None:
             return None
         return Record(table.name, key[0] if len(key) == 1 else key, dict(zip(table.names, values, strict=True)))
+
+    def _rows_where(self, table: Table, column: str, value: Any) -> list[Record]:
+        """Return the rows that have a value in a column; where pages are damaged, those that can be read one by one."""
+        condition, bound = equals(column, value)
+        keys = _key_columns(table)
+        tail = f"FROM {quote(table.name)} WHERE {condition}"
+        try:
+            rows = list(self._rows.select([*keys, *table.quoted], tail, (bound,), where=table.name))
+        except apsw.Error:
+            found = (self._read(table, key) for key in self._keys_where(table, column, value))
+            return [record for record in found if record is not None]
+        width = len(keys)
+        return [
+            Record(table.name, row[0] if width == 1 else row[:width], dict(zip(table.names, row[width:], strict=True)))
+            for row in rows
+        ]
 
     def _keys_where(self, table: Table, column: str, value: Any) -> list[tuple[Any, ...]]:
         """Return what finds the rows that have a value in a column."""

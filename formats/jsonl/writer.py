@@ -7,7 +7,7 @@ Messages are written as they are read, so memory holds one message and not a ses
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import IO, Any, Literal
 
@@ -37,6 +37,7 @@ file_name = "sessions.jsonl"
 
 _SPOOL = 4 << 20
 _BATCH = 1 << 20
+_NEVER = float("-inf")
 
 
 def open(target: Target, *, options: Mapping[str, Any], listen: Listener) -> Export:
@@ -131,7 +132,7 @@ class _Line:
         self._carried = _Spool()
         self._exact = _Spool()
         self._shown = 0
-        self._newest: float | None = None
+        self._time = _NEVER
         self._copies = 0
         self.counts = {"compacted": 0, "rewound": 0}
 
@@ -148,9 +149,7 @@ class _Line:
             self._begin(facts, session, -1)
             if first is not None:
                 self._message(first, False)
-                take = self._message
-                for record in records:
-                    take(record, False)
+                self._messages(records)
             self._end(session, facts, ())
             return
         # The line bears the newest segment's facts, and they stand before the oldest one's messages.
@@ -207,12 +206,31 @@ class _Line:
         last = {name: row[name] for name in DERIVED if name in row}
         return first | {k: row[k] for k in sorted(row) if k not in RESERVED and k != "id" and k not in last} | last
 
+    def _messages(self, records: Iterable[Record]) -> None:
+        """Write messages; the loop over all of a store, so live ones with nothing odd about them are written here."""
+        out, parts = self._out, self._out.parts
+        for record in records:
+            row, body = record.data, record.json
+            active = row.get("active", 1)
+            if (active or active is None) and body is not None and record.exact is None and self._shown:
+                time = row.get("timestamp")
+                if type(time) is float and time > self._time and time - time == 0.0:
+                    self._time = time
+                parts.append(b",\t")
+                parts.append(body)
+                out.waiting += len(body)
+                if out.waiting > _BATCH:
+                    out.flush()
+                self._shown += 1
+            else:
+                self._message(record, False)
+
     def _message(self, record: Record, copy: bool) -> None:
         body = record.json or row_json(record)
         row = record.data
         time = row.get("timestamp")
-        if type(time) is float and (self._newest is None or time > self._newest) and time - time == 0.0:
-            self._newest = time
+        if type(time) is float and time > self._time and time - time == 0.0:
+            self._time = time
         active = row.get("active", 1)
         if (active or active is None) and not copy:
             # Tabs around each row let a line be cut without being parsed (docs/formats/jsonl.md).
@@ -241,7 +259,7 @@ class _Line:
 
     def _end(self, session: SessionView, facts: _Facts, segments: Sequence[_Facts]) -> None:
         put = self._put
-        newest = self._newest if self._newest is not None else session.info.started_at
+        newest = self._time if self._time > _NEVER else session.info.started_at
         put(b'%s],"last_active":%s,"satchel":{"v":%d' % (b"\t" if self._shown else b"", dumps(newest), VERSION))
         for name, spool in (("hidden", self._hidden), ("carried", self._carried)):
             if spool.items:

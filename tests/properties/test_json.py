@@ -24,6 +24,13 @@ def _finite(value: Any) -> Any:
     return {key: _finite(item) for key, item in value.items()} if isinstance(value, dict) else value
 
 
+def _on_one_line(text: bytes) -> bytes:
+    """Return JSON with what some take for the end of a line as escapes."""
+    for char in "\x85\u2028\u2029":
+        text = text.replace(char.encode(), b"\\u%04x" % ord(char))
+    return text
+
+
 @given(any_json)
 def test_what_is_written_is_read_back(value: Any) -> None:
     assert repr(_finite(value)) == repr(loads(dumps(value)))
@@ -54,8 +61,8 @@ def test_both_ways_of_reading_agree_with_the_standard_library(text: str) -> None
 @given(common_json)
 def test_common_json_is_written_as_orjson_writes_it(value: Any) -> None:
     assert is_plain(value)
-    assert orjson.dumps(value) == dumps(value)
-    assert orjson.dumps(value, option=orjson.OPT_SORT_KEYS) == canonical(value)
+    assert _on_one_line(orjson.dumps(value)) == dumps(value)
+    assert _on_one_line(orjson.dumps(value, option=orjson.OPT_SORT_KEYS)) == canonical(value)
 
 
 @given(st.dictionaries(st.text(max_size=5), any_json, max_size=6), st.randoms())
