@@ -98,7 +98,8 @@ def dumps(value: Any) -> bytes:
     """
     Write a value as compact JSON in UTF-8, keys in their own order.
 
-    U+0085, U+2028 and U+2029 are written as escapes, lone surrogates as `\\udXXX` escapes, integers of any size as they are; infinities and NaN become null.
+    U+0085, U+2028 and U+2029 are written as escapes, lone surrogates as `\\udXXX` escapes, integers of any size as they are;
+    infinities and NaN become null.
 
     Raises:
         JsonError: The value is nested too deeply, or holds something JSON has no form for.

@@ -267,8 +267,8 @@ def test_what_is_too_large_and_titles_that_clash_are_refused(hermes_python: Path
 
 # ---------------------------------------------------------------------------------------------------------- real stores
 
-# Each store has one such message, and one with a call after it: U+FFFD stands for the half of a pair in its structured content, and
-# in the call's arguments.
+# Each store has one such message, and a call after it: U+FFFD stands for the half of a pair in its structured content, and in the
+# call's arguments.
 SURROGATE: dict[str, Cell] = {
     "0.13.0": ("20260114_172502_dc608e", 1, "content"),
     "0.17.0": ("20260114_172509_dc608e", 1, "content"),
