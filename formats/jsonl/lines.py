@@ -85,13 +85,34 @@ class Exact:
         return self._notes
 
 
+_Owned = dict[Any, list[tuple[str, int, Any]]]
+
+
+class Owned:
+    """What the segments of one line share: its rows by session, once they were asked for."""
+
+    __slots__ = ("line", "rows")
+
+    def __init__(self) -> None:
+        self.line: Mapping[str, Any] | None = None
+        self.rows: _Owned = {}
+
+
 class Segment:
     """One session of a line: most lines have one, a lineage's line has several."""
 
-    __slots__ = ("_at", "_exact", "_extra", "id", "orphan", "row", "several")
+    __slots__ = ("_at", "_extra", "exact", "id", "orphan", "owned", "row", "several")
 
     def __init__(
-        self, shown: Mapping[str, Any], extra: Mapping[str, Any], exact: Exact, *, row_at: str, at: str, several: bool
+        self,
+        shown: Mapping[str, Any],
+        extra: Mapping[str, Any],
+        exact: Exact,
+        *,
+        row_at: str,
+        at: str,
+        several: bool,
+        owned: Owned | None = None,
     ) -> None:
         row = _restored("sessions", {k: _scalar(v) for k, v in shown.items()}, exact.of(row_at))
         row |= _restored("columns", extra.get("columns", {}), exact.of(f"{at}/columns"))
@@ -104,7 +125,8 @@ class Segment:
         self.orphan = bool(extra.get("orphan"))
         self._at = at
         self._extra = {"shown": shown, **extra}
-        self._exact = exact
+        self.exact = exact
+        self.owned = owned or Owned()
 
     def facts(self, bad: Bad | None = None) -> Iterator[Record]:
         """Yield the records that stand before the messages. Raises JsonError where they can't be read, unless `bad` is given."""
@@ -116,7 +138,7 @@ class Segment:
             bad("what stands beside the messages", error)
 
     def _facts(self) -> Iterator[Record]:
-        extra, exact, at = self._extra, self._exact, self._at
+        extra, exact, at = self._extra, self.exact, self._at
         if not self.orphan:
             yield Record("sessions", self.id, self.row)
         prompt = extra["shown"].get("system_prompt")
@@ -159,6 +181,7 @@ def _segments(line: Mapping[str, Any], extra: Mapping[str, Any]) -> list[Segment
         last = f"/satchel/segments/{len(parts) - 1}/session"
         if columns != parts[-1]["session"] or exact.of("") != exact.of(last):
             raise JsonError("the columns of the line are not those of its last session")
+        owned = Owned()
         return [
             Segment(
                 segment["session"],
@@ -167,6 +190,7 @@ def _segments(line: Mapping[str, Any], extra: Mapping[str, Any]) -> list[Segment
                 row_at=f"/satchel/segments/{i}/session",
                 at=f"/satchel/segments/{i}",
                 several=True,
+                owned=owned,
             )
             for i, segment in enumerate(parts)
         ]
@@ -180,22 +204,42 @@ def messages(line: Mapping[str, Any], segment: Segment, bad: Bad | None = None) 
     Raises:
         JsonError: One of them can't be read; unless `bad` is given, which hears of it.
     """
-    extra = line.get("satchel") or {}
-    exact = Exact(extra.get("exact", {}))
+    exact = segment.exact
     records: list[Record] = []
-    places = (("/messages", line["messages"]), *((f"/satchel/{k}", extra.get(k, ())) for k in ("hidden", "carried")))
-    for at, rows in places:
-        for i, shown in enumerate(rows):
-            try:
-                if not segment.several or shown.get("session_id") == segment.id:
-                    records.append(message(shown, exact.of(f"{at}/{i}")))
-            except BROKEN as error:
-                if bad is None:
-                    raise JsonError(f"message {i + 1} of {at} is not as it should be ({error})") from error
-                bad(f"message {i + 1} of {at}", error)
+    for at, i, shown in _owned(line, segment) if segment.several else _shown(line):
+        try:
+            records.append(message(shown, exact.of(f"{at}/{i}")))
+        except BROKEN as error:
+            if bad is None:
+                raise JsonError(f"message {i + 1} of {at} is not as it should be ({error})") from error
+            bad(f"message {i + 1} of {at}", error)
     if all(type(record.key) is int for record in records):
         records.sort(key=_by_key)
     return records
+
+
+def _shown(line: Mapping[str, Any]) -> Iterator[tuple[str, int, Any]]:
+    """Yield the rows of a parsed line, each with the list it stands in and its place there."""
+    extra = line.get("satchel") or {}
+    for at, rows in (("/messages", line["messages"]), *((f"/satchel/{k}", extra.get(k, ())) for k in ("hidden", "carried"))):
+        for i, shown in enumerate(rows):
+            yield at, i, shown
+
+
+def _owned(line: Mapping[str, Any], segment: Segment) -> list[tuple[str, int, Any]]:
+    """Return the rows of one session of a lineage's line; they are sorted by session once, for all of its sessions."""
+    if segment.owned.line is not line:
+        by_session: _Owned = {}
+        for place in _shown(line):
+            shown = place[2]
+            owner = shown.get("session_id") if isinstance(shown, dict) else _NOBODY
+            by_session.setdefault(owner if owner is _NOBODY or isinstance(owner, str) else None, []).append(place)
+        segment.owned.line, segment.owned.rows = line, by_session
+    # What is no row at all may have been anybody's.
+    return segment.owned.rows.get(segment.id, []) + segment.owned.rows.get(_NOBODY, [])
+
+
+_NOBODY = object()
 
 
 def _restored(kind: str, shown: Any, notes: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
