@@ -108,6 +108,9 @@ def _looks_like(path: Path) -> str:
     try:
         if path.is_dir():
             return "a folder"
+        if not path.is_file():
+            # Opening a pipe would wait for whoever writes into it.
+            return "a pipe or a device; give it as standard input, with --from -"
         with open(path, "rb") as file:
             head = file.read(512)
     except OSError as error:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -136,3 +139,16 @@ def test_findings_of_a_hostile_manifest_are_shown_safely(satchel: Callable[..., 
 
     assert 1 == done.status
     assert [] == ACTIVE.findall(done.out + done.err)
+
+
+def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    """Opening a FIFO waits for a writer, so to look what a path is must not open one."""
+    os.mkfifo(tmp_path / "pipe")
+    result = subprocess.run(
+        [sys.executable, "-m", "satchel", "list", "--from", str(tmp_path / "pipe")],
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
+    assert (1, True) == (result.returncode, "--from -" in result.stderr)
