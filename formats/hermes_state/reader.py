@@ -466,14 +466,17 @@ class HermesStore:
         where = f"{self.label}: messages of {session_id}"
         numbers = self._numbers
         infinite = _INFINITE
-        condition, value = equals("session_id", stored)
+        owned, value = equals("session_id", stored)
+        condition = owned
         if self._messages.key == ("rowid",):
             # Most versions have no index that gives the rows in order: their ids are sorted, and not the rows.
-            condition = f"rowid IN (SELECT rowid FROM messages WHERE {condition})"
+            condition = f"rowid IN (SELECT rowid FROM messages WHERE {owned})"
         last: Any = None
+        found = 0
         try:
             for row in self._rows.select(columns, f"FROM messages WHERE {condition} ORDER BY id", (value,), where=where):
                 last = row[-1]
+                found += 1
                 yield Record("messages", last, dict(zip(names, row)), None, infinite.isdisjoint(numbers(row)))  # noqa: B905
         except DAMAGE as error:
             self._fail(error)
@@ -485,3 +488,18 @@ class HermesStore:
                 if data["session_id"] is None:
                     data["session_id"] = stored
                 yield Record("messages", rowid, data)
+            return
+        if "session_id" in self._messages.indexed:
+            self._compare_with_index(owned, value, found, where)
+
+    def _compare_with_index(self, owned: str, value: Any, found: int, where: str) -> None:
+        """Report messages that an index lists and the table does not give: a damaged page can hide rows without an error."""
+        try:
+            listed = self._rows.query(f"SELECT count(*) FROM messages WHERE {owned}", (value,)).get
+        except apsw.Error:
+            return
+        if isinstance(listed, int) and listed > found:
+            self.check()
+            self._damaged = True
+            lost = listed - found
+            self._report(where, f"{lost} of {listed} could not be found, though an index lists them: pages are damaged", lost)
