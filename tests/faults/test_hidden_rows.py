@@ -1,4 +1,4 @@
-"""A damaged page can hide rows without any error of SQLite's: what an index lists and the table does not give is lost, and told."""
+"""A damaged page can hide rows without an error: what an index lists and the table does not give is lost, and told."""
 
 from __future__ import annotations
 
