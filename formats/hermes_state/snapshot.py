@@ -268,6 +268,9 @@ def _state(path: Path) -> tuple[object, ...]:
 def _copy(path: Path, folder: Path) -> None:
     """Copy the database and its logs, until nothing changed under the copy."""
     for _ in range(_COPY_TRIES):
+        # A journal left from an earlier try would be rolled back into a later state of the database.
+        for old in folder.iterdir():
+            old.unlink()
         before = _state(path)
         _clone(path, folder / path.name)
         for side in _SIDES:

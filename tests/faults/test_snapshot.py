@@ -473,3 +473,25 @@ def test_what_lies_beside_a_store_is_named(hermes_db: Build) -> None:
         found = dict(sides(path))
     assert ["state.db-shm", "state.db-wal"] == sorted(found)
     assert found["state.db-wal"] > 0
+
+
+@pytest.mark.parametrize("side", ["-journal", "-wal"])
+def test_a_log_of_an_earlier_try_is_not_left_in_the_copy(
+    hermes_db: Build, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, side: str
+) -> None:
+    path = hermes_db()
+    log = Path(f"{path}{side}")
+    log.write_bytes(b"from a state that has passed")
+    folder = tmp_path / "copy"
+    folder.mkdir()
+    clone = snapshot._clone
+
+    def finish(source: Path, copy: Path) -> None:
+        clone(source, copy)
+        if source == log:
+            log.unlink()
+            os.utime(path, ns=(1, 1))
+
+    monkeypatch.setattr(snapshot, "_clone", finish)
+    snapshot._copy(path, folder)
+    assert [found.name for found in folder.iterdir()] == [path.name]
