@@ -468,7 +468,7 @@ class HermesStore:
         infinite = _INFINITE
         owned, value = equals("session_id", stored)
         condition = owned
-        if self._messages.key == ("rowid",):
+        if self._messages.key == ("rowid",) and "rowid" not in map(str.lower, self._messages.names):
             # Most versions have no index that gives the rows in order: their ids are sorted, and not the rows.
             condition = f"rowid IN (SELECT rowid FROM messages WHERE {owned})"
         last: Any = None

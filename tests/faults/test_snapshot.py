@@ -495,3 +495,11 @@ def test_a_log_of_an_earlier_try_is_not_left_in_the_copy(
     monkeypatch.setattr(snapshot, "_clone", finish)
     snapshot._copy(path, folder)
     assert [found.name for found in folder.iterdir()] == [path.name]
+
+
+def test_a_column_named_rowid_mixes_no_sessions(hermes_db: Build) -> None:
+    path = hermes_db()
+    before = _read(path)[1]
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("ALTER TABLE messages ADD COLUMN RowId DEFAULT 1")
+    assert before == _read(path)[1]
