@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Literal
 
 from satchel.contracts import Record, Redactor, SessionInfo, Store, Written
 from satchel.digest import ContentDigest, lineage_digest
-from satchel.errors import StoreChanged, UsageError
+from satchel.errors import StoreChanged, TargetError, UsageError
 from satchel.events import Event, Listener, Problem, Progress, SessionFinished, SessionStarted, Totals, ignore
 from satchel.formats import registry
 from satchel.lineage import Families
@@ -429,4 +429,6 @@ def _target(output: str, layout: str, *, force: bool, listen: Listener) -> FileT
         raise UsageError("the output's name is empty")
     if layout == "directory" or output.endswith(("/", os.sep)) or Path(output).is_dir():
         return DirectoryTarget(output, force=force, listen=listen)
+    if os.path.exists(output) and not os.path.isfile(output):
+        raise TargetError(f"{output} is a device or a pipe, not a file: write to standard output instead, with -", subject=output)
     return FileTarget(output, force=force, listen=listen)

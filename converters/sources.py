@@ -8,6 +8,7 @@ import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from itertools import product
 from pathlib import Path
 from typing import NamedTuple
 
@@ -175,10 +176,13 @@ def spare(sources: Sequence[Source], output: str | os.PathLike[str], *, file_nam
     target = Path(output)
     written = [target, target.with_name(f"{target.name}.manifest.jsonl") if target.name else target]
     if file_name and (target.is_dir() or os.fspath(output).endswith(("/", os.sep))):
-        written = [target / file_name, target / "manifest.jsonl", target / "SHA256SUMS"]
+        names = ("manifest.jsonl", "SHA256SUMS", "satchel-manifest.jsonl", "satchel-SHA256SUMS")
+        written = [target / name for name in (file_name, *names)]
     for source in sources:
-        for side in ("", "-wal", "-shm", "-journal"):
-            kept = source.path.with_name(source.path.name + side)
+        # SQLite keeps its files beside the database itself, not beside a link to it.
+        stores = {source.path, Path(os.path.realpath(source.path))}
+        for store, side in product(stores, ("", "-wal", "-shm", "-journal")):
+            kept = store.with_name(store.name + side)
             for path in written:
                 same = os.path.realpath(path) == os.path.realpath(kept)
                 if not same and path.exists() and kept.exists():

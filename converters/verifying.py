@@ -44,12 +44,16 @@ def _content(
     name = str(file.get("path"))
     module = _READ_BACK.get(str(file.get("format")))
     findings: list[Finding] = []
-    first = next(sessions, None)
-    if module is None or (first is not None and first.get("content_digest") is None):
-        # Nothing was noted that could be compared: prompts are a choice from the messages.
+    # A session that was not read whole has no digest; where none has one, as with prompts alone, there is nothing to compare.
+    begin: list[dict[str, Any]] = []
+    for line_of_session in sessions:
+        begin.append(line_of_session)
+        if line_of_session.get("content_digest") is not None:
+            break
+    if module is None or (begin and begin[-1].get("content_digest") is None):
         return findings
     read_back = import_module(module).read_back
-    expected = chain([] if first is None else [first], sessions)
+    expected = chain(begin, sessions)
     line: int | None = None
     digests: list[Any] = []
 

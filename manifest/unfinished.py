@@ -125,11 +125,10 @@ def _take(path: str, listen: Listener) -> tuple[int, bool]:
                 fd = os.open(path, _FLAGS | os.O_CREAT | os.O_EXCL, 0o600)
             except FileExistsError:
                 found = True
-                fd = os.open(path, _FLAGS)
-        except FileNotFoundError:
-            if not os.path.isdir(os.path.dirname(path)):
-                raise
-            continue  # its owner finished just now
+                try:
+                    fd = os.open(path, _FLAGS)
+                except FileNotFoundError:
+                    continue  # its owner finished just now
         except OSError as error:
             raise failure(error, path) from error
         try:

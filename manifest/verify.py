@@ -140,6 +140,9 @@ def verify(path: str | os.PathLike[str], /, *, listen: Listener = ignore, conten
     sums = _sums_of(check) if whole else ""
     others = _others(check, sums) if whole else []
     _tell_missing(check, sizes, others if whole else [os.path.basename(given)])
+    if where == given + BESIDE and os.path.basename(given) not in check.listed and not check.findings:
+        name = shown(os.path.basename(given))
+        check.find("manifest", check.name, f"{shown(check.name)} does not list {name}: it is another file's")
     if whole:
         _tell_unexpected(check, sizes, others)
         _compare_sums(check, sums)

@@ -8,7 +8,7 @@ docs/formats/hermes-state.md.
 from __future__ import annotations
 
 import math
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator, Mapping
 from operator import itemgetter
 from pathlib import Path
 from types import TracebackType
@@ -22,7 +22,7 @@ from satchel.events import Listener, Problem, StoreOpened
 from satchel.formats.hermes_info import PARENT_COLUMNS, SHORT_COLUMNS, ParentFacts, Tally, session_info
 from satchel.formats.hermes_rows import canonical, number, text_of
 from satchel.formats.hermes_state.related import Related
-from satchel.formats.hermes_state.rows import DAMAGE, Rows, Table, equals, quote
+from satchel.formats.hermes_state.rows import DAMAGE, Column, Rows, Table, equals, quote
 from satchel.formats.hermes_state.salvage import Salvage
 from satchel.formats.hermes_state.snapshot import Snapshot, is_sqlite, open_snapshot, sides
 
@@ -87,6 +87,8 @@ class HermesStore:
         self._told: set[tuple[str, str]] = set()
         self._odd_ids: dict[str, Any] = {}
         self._looked = False
+        self._seen: set[str] | None = None
+        self._truth: dict[Any, int] | None = None
         self._rows = Rows(snapshot.connection, self._report)
         self._salvage = Salvage(self._rows, self.label, self._report)
         self.tables = self._tables()
@@ -96,7 +98,7 @@ class HermesStore:
         self._related = Related(self._rows, self.tables)
         self._scan = self._scan_columns()
         self._row_names = (*(n for n in self._messages.names if n != "id"), "id")
-        numeric = [i for i, n in enumerate(self._row_names) if not self._column(self._messages, n)]
+        numeric = [i for i, n in enumerate(self._row_names) if not self._column(self._messages, n).text]
         self._numbers = itemgetter(*numeric) if len(numeric) > 1 else lambda row: [row[i] for i in numeric]
         self._row_columns = [quote(n) for n in self._row_names]
         listen(StoreOpened(name, self.label, snapshot.how))
@@ -131,9 +133,8 @@ class HermesStore:
             )
         return tables
 
-    def _column(self, table: Table, column: str) -> bool:
-        """Return whether the column turns every number into text."""
-        return next(c.text for c in table.columns if c.name == column)
+    def _column(self, table: Table, column: str) -> Column:
+        return next(c for c in table.columns if c.name == column)
 
     def _scan_columns(self) -> tuple[list[str], list[str], list[str], str]:
         """Return what a scan of sessions selects: the row's columns, all labels, their SQL, and the tables."""
@@ -142,7 +143,7 @@ class HermesStore:
         if not self._sessions.has("parent_session_id"):
             return names, names, columns, "FROM sessions s"
         parent = [n for n in PARENT_COLUMNS if self._sessions.has(n)]
-        tables = "FROM sessions s LEFT JOIN sessions p ON p.id = s.parent_session_id"
+        tables = "FROM sessions s LEFT JOIN sessions p ON p.id = s.parent_session_id COLLATE BINARY"
         return names, [*names, *(f"parent.{n}" for n in parent)], columns + [f"p.{quote(n)}" for n in parent], tables
 
     def _schema(self) -> int | None:
@@ -163,14 +164,14 @@ class HermesStore:
                 f"its schema {self.schema} is newer than the newest known one ({KNOWN_SCHEMA}): it is read by column name, "
                 "and unknown columns and tables are kept",
             )
-        if self._messages.has("active") and next(c.nullable for c in self._messages.columns if c.name == "active"):
+        if self._messages.has("active") and self._column(self._messages, "active").nullable:
             self._warn(where, "its messages may have no `active` mark; those without one are read as live")
         self._look_at_search()
         for table in self.tables:
             try:
                 self._rows.query(f"SELECT 1 FROM {quote(table)} LIMIT 1").fetchall()
-            except DAMAGE as error:
-                self._fail(error)
+            except DAMAGE:
+                self._fail()
                 # What is lost by that is told row by row when the rows are read; a search index is never read.
                 search = " (part of a search index, which holds no session of its own)" if "_fts" in table else ""
                 self._report(f"{where}: {table}", f"the table's pages are damaged{search}", 1 if search else 0)
@@ -226,7 +227,7 @@ class HermesStore:
             self._told.add((where, message))
             self._listen(Problem(where, message, "loss" if lost else "warning", lost))
 
-    def _fail(self, error: Exception) -> None:
+    def _fail(self) -> None:
         """Take note of damage, unless the store only changed under the reading."""
         self.check()
         self._damaged = True
@@ -252,8 +253,8 @@ class HermesStore:
         """Return what is known of the store as a whole: schema, files, counts; JSON-ready."""
         try:
             totals = self._rows.query("SELECT (SELECT count(*) FROM sessions), (SELECT count(*) FROM messages)").fetchall()[0]
-        except DAMAGE as error:
-            self._fail(error)
+        except DAMAGE:
+            self._fail()
             totals = (None, None)
         return {
             "format": name,
@@ -284,11 +285,19 @@ class HermesStore:
                     yield info
                 else:
                     self._report(f"{self.label}: session {info.id}", "another session has an id that reads the same", 1)
-        except DAMAGE as error:
-            self._fail(error)
+        except DAMAGE:
+            self._fail()
             yield from self._salvaged_sessions(seen, tallies, counts)
             return
-        yield from self._orphans(tallies, counts, seen=seen)
+        if not self._rows.agree(self._sessions):
+            self._fail()
+            self._warn(self.label, "its table of sessions and an index of it do not list the same rows: pages are damaged")
+            yield from self._salvaged_sessions(seen, tallies, counts)
+            return
+        for info in self._orphans(tallies, counts, seen=seen):
+            seen.add(info.id)
+            yield info
+        self._seen = seen
 
     def session(self, session_id: str, *, counts: bool = True) -> SessionInfo:
         """Return the session of exactly this id. Raises NotFound."""
@@ -299,8 +308,8 @@ class HermesStore:
         condition, value = equals("s.id", stored)
         try:
             row = next(self._rows.select(columns, f"{tables} WHERE {condition}", (value,), where=where), None)
-        except DAMAGE as error:
-            self._fail(error)
+        except DAMAGE:
+            self._fail()
             row = None
         if row is not None:
             return self._info(dict(zip(labels, row, strict=True)), tallies, counts)
@@ -309,7 +318,7 @@ class HermesStore:
         else:
             found = next((info for info in self._orphans(tallies, counts, session_id=stored) if info.id == session_id), None)
         if found is None:
-            if self._look_for_odd_ids():
+            if self._look_closer():
                 return self.session(session_id, counts=counts)
             raise NotFound(f"{self.label} has no session {session_id}", subject=session_id)
         return found
@@ -318,7 +327,7 @@ class HermesStore:
         """Yield the session's row, then rows of other tables that belong to it, then its messages by id."""
         stored = self._stored_id(session_id)
         row = self._session_row(session_id, stored)
-        if row is None and self._look_for_odd_ids():
+        if row is None and self._look_closer():
             stored = self._stored_id(session_id)
             row = self._session_row(session_id, stored)
         if row is not None:
@@ -361,14 +370,14 @@ class HermesStore:
         """Return a session's id as the database has it: hardly ever anything but text in UTF-8."""
         return self._odd_ids.get(session_id, session_id)
 
-    def _look_for_odd_ids(self) -> bool:
-        """Look through all sessions, once, for ids that are no text; return whether there are any that were not known."""
-        known = len(self._odd_ids)
+    def _look_closer(self) -> bool:
+        """Look through all sessions, once, for ids that are no text, and for damage; return whether something came to light."""
+        known, damaged = len(self._odd_ids), self._damaged
         if not self._looked:
             self._looked = True
             for _ in self.sessions(counts=False):
                 pass
-        return len(self._odd_ids) > known
+        return len(self._odd_ids) > known or self._damaged is not damaged
 
     def _tallies(self, session_id: Any = _EVERY) -> dict[Any, Tally]:
         """Count each session's messages, or one session's: live, compacted, rewound, and the newest one's time."""
@@ -382,7 +391,7 @@ class HermesStore:
         tallies: dict[Any, Tally] = {}
         try:
             selected = ("session_id", "count(*)", hidden, newest)
-            tail = f"FROM messages {one} GROUP BY session_id"
+            tail = f"FROM messages {one} GROUP BY session_id COLLATE BINARY"
             for owner, total, gone, latest in self._rows.select(selected, tail, values, where=f"{self.label}: messages"):
                 compacted = 0
                 if gone and has_compacted:
@@ -391,8 +400,8 @@ class HermesStore:
                     compacted = self._rows.query(f"{inner} AND NOT {_NOT_SET.format('compacted')}", (value,)).get
                 gone = gone or 0
                 tallies[owner] = Tally(total - gone, compacted, gone - compacted, number(latest))
-        except DAMAGE as error:
-            self._fail(error)
+        except DAMAGE:
+            self._fail()
             self._warn(self.label, "its messages could not all be counted: pages are damaged")
         return tallies
 
@@ -403,14 +412,18 @@ class HermesStore:
         condition, value = equals("session_id", session_id)
         values: tuple[Any, ...] = (value,)
         if session_id is _EVERY:
-            condition, values = "session_id IN (SELECT DISTINCT session_id FROM messages EXCEPT SELECT id FROM sessions)", ()
-        tail = f"FROM messages WHERE {condition} GROUP BY session_id ORDER BY session_id"
+            known = "SELECT DISTINCT session_id COLLATE BINARY FROM messages EXCEPT SELECT id FROM sessions"
+            condition, values = f"session_id COLLATE BINARY IN ({known})", ()
+            if self._column(self._messages, "session_id").nullable:
+                condition += " OR (session_id IS NULL AND NOT EXISTS (SELECT 1 FROM sessions WHERE id IS NULL))"
+        order = "session_id COLLATE BINARY"
+        tail = f"FROM messages WHERE {condition} GROUP BY {order} ORDER BY {order}"
         timed = self._messages.has("timestamp")
         columns = ("session_id", *(("min(timestamp)", "max(timestamp)") if timed else ("NULL", "NULL")))
         try:
             found = list(self._rows.select(columns, tail, values, where=f"{self.label}: messages"))
-        except DAMAGE as error:
-            self._fail(error)
+        except DAMAGE:
+            self._fail()
             found = [(owner, None, None) for owner in self._salvage.owners()]
         told: set[Any] = set()
         for owner, first, last in found:
@@ -454,8 +467,10 @@ class HermesStore:
         condition, value = equals("id", stored)
         try:
             row = next(self._rows.select(columns, f"FROM sessions WHERE {condition}", (value,), where=where), None)
-        except DAMAGE as error:
-            self._fail(error)
+        except DAMAGE:
+            self._fail()
+            row = None
+        if row is None and self._damaged:
             row = self._salvage.session(stored, columns, where)
         return None if row is None else dict(zip(names, row, strict=True))
 
@@ -468,38 +483,78 @@ class HermesStore:
         infinite = _INFINITE
         owned, value = equals("session_id", stored)
         condition = owned
-        if self._messages.key == ("rowid",) and "rowid" not in map(str.lower, self._messages.names):
+        rowid_name = self._messages.rowid
+        if rowid_name is not None:
             # Most versions have no index that gives the rows in order: their ids are sorted, and not the rows.
-            condition = f"rowid IN (SELECT rowid FROM messages WHERE {owned})"
+            condition = f"{rowid_name} IN (SELECT {rowid_name} FROM messages WHERE {owned})"
+        listed, there = self._listed(owned, value), self._by_table(stored)
         last: Any = None
-        found = 0
-        try:
-            for row in self._rows.select(columns, f"FROM messages WHERE {condition} ORDER BY id", (value,), where=where):
-                last = row[-1]
-                found += 1
-                yield Record("messages", last, dict(zip(names, row)), None, infinite.isdisjoint(numbers(row)))  # noqa: B905
-        except DAMAGE as error:
-            self._fail(error)
-            if self._messages.key != ("rowid",) or not isinstance(last, int | None):
+        if there is None or listed is None or there == listed or rowid_name is None:
+            found = 0
+            try:
+                for row in self._rows.select(columns, f"FROM messages WHERE {condition} ORDER BY id", (value,), where=where):
+                    last = row[-1]
+                    found += 1
+                    yield Record("messages", last, dict(zip(names, row)), None, infinite.isdisjoint(numbers(row)))  # noqa: B905
+            except DAMAGE:
+                self._fail()
+            else:
+                self._compare(found, max(listed or 0, there or 0), where)
+                return
+            if rowid_name is None or not isinstance(last, int | None):
                 self._report(where, "could not be read to their end: pages are damaged", 1)
                 return
-            for rowid, row in self._salvage.messages(stored, columns, after=last, where=f"{self.label}: session {session_id}"):
-                data = dict(zip(names, row, strict=True)) | {"id": rowid}
-                if data["session_id"] is None:
-                    data["session_id"] = stored
-                yield Record("messages", rowid, data)
-            return
-        if "session_id" in self._messages.indexed:
-            self._compare_with_index(owned, value, found, where)
+        else:
+            self._fail()
+            self._warn(where, "an index does not list them as the table has them: it is damaged, and they are read without it")
+            self._salvage.without_indexes()
+            self._compare(there, listed, where)
+        for rowid, row in self._salvage.messages(stored, columns, after=last, where=f"{self.label}: session {session_id}"):
+            data = dict(zip(names, row, strict=True))
+            if data["id"] is None:
+                data["id"] = rowid
+            if data["session_id"] is None:
+                data["session_id"] = stored
+            yield Record("messages", data["id"], data)
 
-    def _compare_with_index(self, owned: str, value: Any, found: int, where: str) -> None:
-        """Report messages that an index lists and the table does not give: a damaged page can hide rows without an error."""
+    def _listed(self, owned: str, value: Any) -> int | None:
+        """Return how many messages of a session an index lists; None where none does."""
+        if "session_id" not in self._messages.indexed:
+            return None
         try:
-            listed = self._rows.query(f"SELECT count(*) FROM messages WHERE {owned}", (value,)).get
+            found: int = self._rows.query(f"SELECT count(*) FROM messages WHERE {owned}", (value,)).get
         except apsw.Error:
-            return
-        if isinstance(listed, int) and listed > found:
-            self.check()
-            self._damaged = True
-            lost = listed - found
-            self._report(where, f"{lost} of {listed} could not be found, though an index lists them: pages are damaged", lost)
+            return None
+        return found
+
+    def _by_table(self, stored: Any) -> int | None:
+        """Return how many messages of a session the table itself has; None where they can't be counted."""
+        if self._truth is None:
+            self._truth = self._count_by_table()
+            if self._seen is not None:
+                self._tell_unread(self._truth, self._seen)
+        return self._truth.get(stored, 0) if self._truth else None
+
+    def _tell_unread(self, truth: Mapping[Any, int], seen: Container[str]) -> None:
+        for owner, lost in truth.items():
+            read = text_of(owner) or ""
+            if read not in seen:
+                self._fail()
+                self._report(f"{self.label}: session {owner}", "is in no index, and is not read: pages are damaged", lost)
+            elif self._stored_id(read) != owner:
+                self._report(f"{self.label}: session {read}", "another one has an id that reads the same; it is not read", lost)
+
+    def _count_by_table(self) -> dict[Any, int]:
+        tail = "FROM messages NOT INDEXED GROUP BY session_id COLLATE BINARY"
+        try:
+            return dict(self._rows.select(("session_id", "count(*)"), tail, where=f"{self.label}: messages"))
+        except apsw.Error:
+            # Whoever reads the rows meets the same.
+            return {}
+
+    def _compare(self, found: int, known: int, where: str) -> None:
+        """Report messages that the table or an index knows of and that were not found."""
+        if known > found:
+            self._fail()
+            lost = known - found
+            self._report(where, f"{lost} of {known} could not be found, though they are known of: pages are damaged", lost)

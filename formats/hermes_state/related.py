@@ -61,7 +61,7 @@ class Related:
 
     def _read(self, table: Table, key: tuple[Any, ...]) -> Record | None:
         columns = table.quoted
-        conditions = [equals(name, value) for name, value in zip(_key_columns(table), key, strict=True)]
+        conditions = [equals(name, value) for name, value in zip(table.key, key, strict=True)]
         tail = f"FROM {quote(table.name)} WHERE " + " AND ".join(condition for condition, _ in conditions)
         where = f"{table.name} {key[0] if len(key) == 1 else key}"
         try:
@@ -76,14 +76,13 @@ class Related:
     def _rows_where(self, table: Table, column: str, value: Any) -> list[Record]:
         """Return the rows that have a value in a column; where pages are damaged, those that can be read one by one."""
         condition, bound = equals(column, value)
-        keys = _key_columns(table)
         tail = f"FROM {quote(table.name)} WHERE {condition}"
         try:
-            rows = list(self._rows.select([*keys, *table.quoted], tail, (bound,), where=table.name))
+            rows = list(self._rows.select([*table.key, *table.quoted], tail, (bound,), where=table.name))
         except apsw.Error:
             found = (self._read(table, key) for key in self._keys_where(table, column, value))
             return [record for record in found if record is not None]
-        width = len(keys)
+        width = len(table.key)
         return [
             Record(table.name, row[0] if width == 1 else row[:width], dict(zip(table.names, row[width:], strict=True)))
             for row in rows
@@ -94,7 +93,7 @@ class Related:
         condition, bound = equals(column, value)
         tail = f"FROM {quote(table.name)} WHERE {condition}"
         try:
-            return list(self._rows.select(_key_columns(table), tail, (bound,), where=table.name))
+            return list(self._rows.select(table.key, tail, (bound,), where=table.name))
         except apsw.Error as error:
             self._rows.lost(table.name, f"could not be searched: {error}")
         return []
@@ -109,8 +108,9 @@ class Related:
             columns |= {n for n in _OTHER_NAMES.get(table.name, ()) if table.has(n)}
             if not columns or self._is_empty(table):
                 continue
+            whole = self._rows.agree(table)
             for column in sorted(columns):
-                if column in table.indexed:
+                if column in table.indexed and whole:
                     self._direct.append((table, column))
                 else:
                     self._map(table, quote(column))
@@ -138,10 +138,10 @@ class Related:
         """Yield what finds each row of a table, with the row's value in a column."""
         table = self._tables[name]
         try:
-            found = list(self._rows.select((*_key_columns(table), column), f"FROM {quote(name)}", where=name))
+            found = list(self._rows.select((*table.key, column), f"FROM {quote(name)}", where=name))
         except DAMAGE:
             self._rows.lost(name, "could not be searched whole: its pages are damaged")
-            rowids = self._rows.rowids(name, gap=lambda first, following: None) if table.key == ("rowid",) else ()
+            rowids = self._rows.rowids(name, gap=lambda first, following: None) if table.rowid is not None else ()
             salvaged = ((rowid, self._rows.salvage(name, (column,), rowid, where=f"{name} {rowid}")) for rowid in rowids)
             found = [(rowid, *row) for rowid, row in salvaged if row is not None]
         except apsw.Error as error:
@@ -149,11 +149,6 @@ class Related:
             return
         for row in found:
             yield row[:-1], row[-1]
-
-
-def _key_columns(table: Table) -> list[str]:
-    """Return, as SQL, the columns that find a row of the table."""
-    return ["rowid"] if table.key == ("rowid",) else [quote(name) for name in table.key]
 
 
 def _named_in(entry: Any) -> set[str]:

@@ -40,28 +40,35 @@ class Table:
     Attributes:
         columns: Its columns, in name order.
         names, quoted: Their names, and those as SQL identifiers.
-        key: The columns that find a row: rowid, or the primary key's.
+        rowid: What its rowid is called, as SQL; None when it has none, or columns have taken all its names.
+        key: What finds a row, as SQL: the rowid, or the primary key's columns, or all columns.
         foreign: Its foreign keys: column and table.
         indexed: The columns that an index begins with.
+        indexes: The names of the indexes that list every row.
     """
 
-    __slots__ = ("columns", "foreign", "indexed", "key", "name", "names", "quoted")
+    __slots__ = ("columns", "foreign", "indexed", "indexes", "key", "name", "names", "quoted", "rowid")
 
     def __init__(
         self,
         name: str,
         columns: tuple[Column, ...],
-        key: tuple[str, ...],
+        *,
+        rowid: str | None,
+        primary: tuple[str, ...],
         foreign: tuple[tuple[str, str], ...],
         indexed: frozenset[str],
+        indexes: tuple[str, ...],
     ) -> None:
         self.name = name
         self.columns = columns
         self.names = tuple(column.name for column in columns)
         self.quoted = [quote(column) for column in self.names]
-        self.key = key
+        self.rowid = rowid
+        self.key = (rowid,) if rowid is not None else tuple(map(quote, primary)) or tuple(self.quoted)
         self.foreign = foreign
         self.indexed = indexed
+        self.indexes = indexes
 
     def has(self, name: str) -> bool:
         """Return whether there is a column of this name."""
@@ -77,8 +84,9 @@ def quote(name: str) -> str:
 def equals(column: str, value: Any) -> tuple[str, Any]:
     """Return the SQL that says a column has exactly a stored value, and what to bind for its one `?`."""
     if isinstance(value, RawText):
-        return f"{column} = CAST(? AS TEXT)", value.data
-    return f"{column} {'IS' if value is None else '='} ?", value
+        return f"{column} = CAST(? AS TEXT) COLLATE BINARY", value.data
+    # A column may be declared to take capitals for small letters, or to ignore blanks; ids that differ are different.
+    return f"{column} IS ?" if value is None else f"{column} = ? COLLATE BINARY", value
 
 
 class Rows:
@@ -87,6 +95,8 @@ class Rows:
     def __init__(self, connection: apsw.Connection, report: Callable[[str, str, int], None]) -> None:
         self._connection = connection
         self._report = report
+        self._rowid: dict[str, str] = {}
+        self._agree: dict[str, bool] = {}
         self.statements = 0
 
     def lost(self, where: str, message: str) -> None:
@@ -97,6 +107,10 @@ class Rows:
         """Run a query over values that need no care."""
         self.statements += 1
         return self._connection.execute(sql, values)
+
+    def rowid(self, table: str) -> str:
+        """Return what a table's rowid is called, as SQL."""
+        return self._rowid.get(table, "rowid")
 
     def tables(self) -> dict[str, Table]:
         """Return the ordinary tables by name; virtual tables and SQLite's own are left out."""
@@ -119,7 +133,9 @@ class Rows:
         quoted = quote(name)
         columns: list[Column] = []
         keys: list[tuple[int, str]] = []
+        taken: set[str] = set()
         for _, column, declared, not_null, _, primary, hidden in self.query(f"PRAGMA table_xinfo({quoted})"):
+            taken.add(column.lower())
             if hidden == 0:
                 kind = str(declared).upper()
                 text = "INT" not in kind and any(word in kind for word in ("CHAR", "CLOB", "TEXT"))
@@ -128,18 +144,43 @@ class Rows:
                     keys.append((primary, column))
         foreign = tuple((row[3], row[2]) for row in self.query(f"PRAGMA foreign_key_list({quoted})") if isinstance(row[2], str))
         indexed: set[str] = set()
+        indexes: list[str] = []
         for row in self.query(f"PRAGMA index_list({quoted})"):
             if row[4]:  # A partial index answers no general question.
                 continue
+            indexes.append(row[1])
             for number, _, column in self.query(f"PRAGMA index_info({quote(row[1])})"):
                 if number == 0 and column is not None:
                     indexed.add(column)
-        key = self._key(name, [column for _, column in sorted(keys)])
-        return Table(name, tuple(sorted(columns)), key, foreign, frozenset(indexed))
+        rowid = None
+        if not self.query("SELECT wr FROM pragma_table_list WHERE name = ? AND schema = 'main'", (name,)).get:
+            # A column may be called as the rowid is: the name then means the column.
+            rowid = next((word for word in ("rowid", "_rowid_", "oid") if word not in taken), None)
+        self._rowid[name] = rowid or "rowid"
+        return Table(
+            name,
+            tuple(sorted(columns)),
+            rowid=rowid,
+            primary=tuple(column for _, column in sorted(keys)),
+            foreign=foreign,
+            indexed=frozenset(indexed),
+            indexes=tuple(indexes),
+        )
 
-    def _key(self, name: str, primary: list[str]) -> tuple[str, ...]:
-        without_rowid = bool(self.query("SELECT wr FROM pragma_table_list WHERE name = ? AND schema = 'main'", (name,)).get)
-        return tuple(primary) if without_rowid else ("rowid",)
+    def agree(self, table: Table) -> bool:
+        """Return whether a table and its indexes list equally many rows: a damaged page can hide some without an error."""
+        if table.name not in self._agree:
+            counts = {self._count(table, way) for way in ("NOT INDEXED", *(f"INDEXED BY {quote(i)}" for i in table.indexes))}
+            self._agree[table.name] = len(counts - {None}) < 2
+        return self._agree[table.name]
+
+    def _count(self, table: Table, way: str) -> int | None:
+        """Count the rows that are met on one way through a table; None where it meets damage, as whoever reads them will."""
+        try:
+            found: int = self.query(f"SELECT count(*) FROM {quote(table.name)} {way}").get
+        except apsw.Error:
+            return None
+        return found
 
     def select(self, columns: Sequence[str], tail: str, values: Sequence[Any] = (), *, where: str) -> Iterator[tuple[Any, ...]]:
         """
@@ -168,12 +209,13 @@ class Rows:
 
         `gap` hears of each step: the first rowid that may be missing, and the next one that is there, or None at the end.
         """
-        quoted = quote(table)
+        name = self.rowid(table)
+        query = f"SELECT {name} FROM {quote(table)} NOT INDEXED WHERE {name} >= ? ORDER BY {name}"
         first: int | None = _FIRST
         while first is not None:
             last = first - 1
             try:
-                for (rowid,) in self.query(f"SELECT rowid FROM {quoted} NOT INDEXED WHERE rowid >= ? ORDER BY rowid", (first,)):
+                for (rowid,) in self.query(query, (first,)):
                     last = rowid
                     yield rowid
                 return
@@ -184,13 +226,12 @@ class Rows:
 
     def _beyond(self, table: str, last: int) -> int | None:
         """Return the first rowid past a damaged page, or None: probe ahead in doubling steps, then close in."""
-        quoted = quote(table)
         low, step, found = last, 1, None
         # From the very beginning the first rowids, 1 and up, are nearer than doubling steps.
         high = begin = 1 if last == _FIRST else min(last + 1, _LAST)
         while True:
             try:
-                found = self._at_least(quoted, high)
+                found = self._at_least(table, high)
                 break
             except DAMAGE:
                 if high == _LAST:
@@ -203,12 +244,12 @@ class Rows:
             # A whole page may lie between two damaged ones, where halving would miss it.
             for rowid in range(begin, high):
                 with suppress(*DAMAGE):
-                    return self._at_least(quoted, rowid)
+                    return self._at_least(table, rowid)
             return found
         while high - low > 1:
             middle = (low + high) // 2
             try:
-                found = self._at_least(quoted, middle)
+                found = self._at_least(table, middle)
             except DAMAGE:
                 low = middle
             else:
@@ -223,15 +264,16 @@ class Rows:
             found = None
         return found if isinstance(found, int) else None
 
-    def _at_least(self, quoted: str, rowid: int) -> int | None:
+    def _at_least(self, table: str, rowid: int) -> int | None:
         """Return the first rowid of a table from `rowid` on."""
-        query = f"SELECT rowid FROM {quoted} NOT INDEXED WHERE rowid >= ? ORDER BY rowid LIMIT 1"
+        name = self.rowid(table)
+        query = f"SELECT {name} FROM {quote(table)} NOT INDEXED WHERE {name} >= ? ORDER BY {name} LIMIT 1"
         found: int | None = self.query(query, (rowid,)).get
         return found
 
     def salvage(self, table: str, columns: Sequence[str], rowid: int, *, where: str) -> tuple[Any, ...] | None:
         """Return one row, or what of its values can be read (the rest as None), or None when none can."""
-        tail = f"FROM {quote(table)} NOT INDEXED WHERE rowid = ?"
+        tail = f"FROM {quote(table)} NOT INDEXED WHERE {self.rowid(table)} = ?"
         try:
             return next(self.select(columns, tail, (rowid,), where=where), None)
         except DAMAGE:

@@ -27,11 +27,16 @@ class Salvage:
         self._rows = rows
         self._label = label
         self._report = report
+        self._indexed = True
         self._messages: dict[Any, list[int]] | None = None
         # Messages that were told to be lost, one by one, and as rows between others.
         self._lost: set[int] = set()
         self._gaps: list[range] = []
         self._sessions: dict[Any, int] | None = None
+
+    def without_indexes(self) -> None:
+        """Look for messages in their table alone: an index does not list them all."""
+        self._indexed = False
 
     def sessions(self, columns: Sequence[str], known: set[str]) -> Iterator[tuple[Any, ...] | str]:
         """
@@ -94,11 +99,12 @@ class Salvage:
 
     def _message_ids(self, stored: Any) -> list[int]:
         """Return the ids of a session's messages: from an index where one can be read, else by looking at every row once."""
-        condition, value = equals("session_id", stored)
-        try:
-            return sorted(row[0] for row in self._rows.query(f"SELECT id FROM messages WHERE {condition}", (value,)))
-        except DAMAGE:
-            return self._by_session().get(stored, [])
+        if self._indexed:
+            condition, value = equals("session_id", stored)
+            query = f"SELECT {self._rows.rowid('messages')} FROM messages WHERE {condition}"
+            with suppress(*DAMAGE):
+                return sorted(row[0] for row in self._rows.query(query, (value,)))
+        return self._by_session().get(stored, [])
 
     def _by_session(self) -> dict[Any, list[int]]:
         if self._messages is None:
@@ -120,7 +126,7 @@ class Salvage:
     def _owner(self, table: str, column: str, rowid: int) -> Any:
         """Return one value of a row that may be damaged, or None."""
         try:
-            tail = f"FROM {table} NOT INDEXED WHERE rowid = ?"
+            tail = f"FROM {table} NOT INDEXED WHERE {self._rows.rowid(table)} = ?"
             found = next(self._rows.select((column,), tail, (rowid,), where=f"{self._label}: {table} {rowid}"), None)
         except DAMAGE:
             return None

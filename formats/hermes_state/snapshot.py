@@ -66,7 +66,7 @@ class Snapshot:
 
     def check(self) -> None:
         """Raise StoreChanged if the file that is read as immutable changed since it was opened."""
-        if self._seen is not None and self._seen != _print(self.path):
+        if self._seen is not None and (self._seen != _print(self.path) or _hot_journal(self.path)):
             raise StoreChanged(f"{self.path} changed while it was read; try again", subject=self.path)
 
     def close(self) -> None:
@@ -129,20 +129,17 @@ def open_snapshot(path: Path, *, private: bool = False) -> Snapshot:
             raise NotAStore(f"{path} is not a SQLite database", subject=path)
     except OSError as error:
         raise StoreError(f"{path} cannot be read: {error.strerror or error}", subject=path) from error
+    # Before the journal is looked for: a change that begins between the two is then seen by one of them.
+    seen = _print(path)
     if not private and not _hot_journal(path):
         if not _size(path, "-wal") and not _part_of_a_page(path):
-            return _open_immutable(path)
+            connection = _connect(path, "immutable=1")
+            return Snapshot(path, connection, "as it lies, without a lock", seen, None)
         if os.path.exists(f"{path}-shm"):
             # What can't be read in this way can perhaps be read in the other, which also says what is wrong with it.
             with suppress(apsw.Error):
                 return _open_shared(path)
     return _open_private(path)
-
-
-def _open_immutable(path: Path) -> Snapshot:
-    seen = _print(path)
-    connection = _connect(path, "immutable=1")
-    return Snapshot(path, connection, "as it lies, without a lock", seen, None)
 
 
 def _open_shared(path: Path) -> Snapshot:
@@ -239,8 +236,11 @@ def _hot_journal(path: Path) -> bool:
     try:
         with open(f"{path}-journal", "rb") as file:
             return any(file.read(8))
-    except OSError:
+    except FileNotFoundError:
         return False
+    except OSError:
+        # Whether the database is whole without it, nobody knows.
+        return True
 
 
 def _print(path: Path) -> _Print:

@@ -233,7 +233,7 @@ def _owned(line: Mapping[str, Any], segment: Segment) -> list[tuple[str, int, An
         for place in _shown(line):
             shown = place[2]
             owner = shown.get("session_id") if isinstance(shown, dict) else _NOBODY
-            by_session.setdefault(owner if owner is _NOBODY or isinstance(owner, str) else None, []).append(place)
+            by_session.setdefault(owner if owner is _NOBODY else text_of(owner), []).append(place)
         segment.owned.line, segment.owned.rows = line, by_session
     # What is no row at all may have been anybody's.
     return segment.owned.rows.get(segment.id, []) + segment.owned.rows.get(_NOBODY, [])

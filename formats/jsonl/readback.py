@@ -18,7 +18,7 @@ from satchel.events import Problem
 from satchel.formats.hermes_rows import canonical, state_of
 from satchel.formats.jsonl.lines import BLANK, BROKEN, Exact, Segment, message, messages, parse, segments
 from satchel.formats.jsonl.record import RESERVED, VERSION
-from satchel.jsontext import loads
+from satchel.jsontext import dumps, loads
 
 __all__ = ["ReadBack", "read_back"]
 
@@ -74,9 +74,11 @@ def _slow(number: int, line: bytes) -> list[ReadBack]:
     return out
 
 
-_TEXT = rb'"(?:[^"\\]|\\.)*"'
+# Possessive, so that a text of many megabytes is passed without a memory of every byte of it.
+_TEXT = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
 _ID = re.compile(rb'\{"id":(%s),' % _TEXT)
 _CLOSE = ord("}")
+_NUMBER = re.compile(rb"0|[1-9][0-9]*")
 # The derived counts, which the digest leaves out, at the end of the session's columns.
 _FIRST_COUNT = b',"message_count":'
 _COUNTS = re.compile(rb'(?:,"(?:message|tool_call)_count":(?:null|-?[0-9]+)){2},"messages":\[')
@@ -126,7 +128,11 @@ def _fast(number: int, line: bytes) -> list[ReadBack] | None:
         return None
     if len(ends) > 2 or (gap and not gap.endswith(b'"hidden":[')):
         return None
-    rest = parse(b'{"messages":[' + gap + tail if live else head + tail)
+    shell = b'{"messages":[' + gap + tail if live else head + tail
+    rest = parse(shell)
+    if dumps(rest) + b"\n" != shell:
+        # Perhaps a key stands there twice, and readers would take the other one.
+        return None
     extra = rest["satchel"]
     if extra.get("v") != VERSION or "segments" in extra or "carried" in extra or rest["messages"] or extra.get("hidden"):
         return None
@@ -162,7 +168,7 @@ def _fast(number: int, line: bytes) -> list[ReadBack] | None:
                 update(piece)
             continue
         stop = line.rfind(b',"id":', begin, end)
-        if stop < 0 or not line[stop + 6 : end - 1].isdigit() or line[end - 1] != _CLOSE:
+        if stop < 0 or not _NUMBER.fullmatch(line, stop + 6, end - 1) or line[end - 1] != _CLOSE:
             return None  # The digest leaves the id out, so it is looked at here.
         update(view[begin:stop])
         update(b"}\n")

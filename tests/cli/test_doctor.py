@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sqlite3
 import subprocess
@@ -12,31 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from doctored import diagnosis, only_store, reasons, settings
 from hermes_cases import write
 from hermes_parts import Case, user
 
 DAY = 86400.0
-
-
-def _found(satchel: Callable[..., Any], *words: object, status: int = 0) -> dict[str, Any]:
-    done = satchel("doctor", "--json", *words)
-    assert status == done.status, done.err
-    found: dict[str, Any] = json.loads(done.out)
-    return found
-
-
-def _store(satchel: Callable[..., Any], *words: object, status: int = 0) -> dict[str, Any]:
-    stores = _found(satchel, *words, status=status)["stores"]
-    assert 1 == len(stores)
-    return dict(stores[0])
-
-
-def _texts(store: dict[str, Any]) -> str:
-    return "\n".join(reason["text"] for reason in store["reasons"])
-
-
-def _settings(home: Path, text: str) -> None:
-    (home / "config.yaml").write_text(text)
 
 
 # ---------------------------------------------------------------------------------------------------------- no store
@@ -44,7 +23,7 @@ def _settings(home: Path, text: str) -> None:
 
 def test_no_store_is_an_answer_that_says_where_it_looked_and_what_to_do(satchel: Callable[..., Any], tmp_path: Path) -> None:
     done = satchel("doctor")
-    found = _found(satchel)
+    found = diagnosis(satchel)
 
     assert 0 == done.status
     assert "No session store is here." in done.out
@@ -68,7 +47,7 @@ def test_a_named_store_that_is_not_there_is_a_failure(satchel: Callable[..., Any
 
 
 def test_a_healthy_store(satchel: Callable[..., Any], story: Path) -> None:
-    store = _store(satchel)
+    store = only_store(satchel)
 
     assert str(story) == store["path"]
     assert (14, 2, 1, 1, 74, 9, 2) == tuple(
@@ -85,7 +64,7 @@ def test_the_commands_it_names_can_be_run(satchel: Callable[..., Any], hermes_db
     import shlex
 
     path = hermes_db(case="lineage")
-    store = _store(satchel, "--from", path)
+    store = only_store(satchel, "--from", path)
     commands = [each["command"] for each in (*store["reasons"], *store["commands"]) if each["command"]]
 
     assert len(commands) >= 4
@@ -100,7 +79,7 @@ def test_the_store_in_use_is_named_by_no_option(satchel: Callable[..., Any], sto
     folder = story.parent / "profiles" / "night shift"
     folder.mkdir(parents=True)
     (folder / "state.db").write_bytes(story.read_bytes())
-    stores = _found(satchel)["stores"]
+    stores = diagnosis(satchel)["stores"]
 
     assert [None, "night shift"] == [store["profile"] for store in stores]
     assert ["satchel export hermes-sessions.jsonl", "satchel export hermes-sessions.jsonl --profile 'night shift'"] == [
@@ -111,13 +90,13 @@ def test_the_store_in_use_is_named_by_no_option(satchel: Callable[..., Any], sto
 def test_why_a_session_may_seem_missing(satchel: Callable[..., Any], story: Path) -> None:
     (story.parent / "profiles" / "night").mkdir(parents=True)
     (story.parent / "profiles" / "night" / "state.db").write_bytes(story.read_bytes())
-    found = _found(satchel)
-    why = _texts(found["stores"][0])
+    found = diagnosis(satchel)
+    why = reasons(found["stores"][0])
 
     assert "1 archived session" in why
     assert "1 subagent run" in why
     assert "2 sessions that go on with a compressed one" in why
-    assert "another profile: there are default, night" in _texts({"reasons": found["hints"]})
+    assert "another profile: there are default, night" in reasons({"reasons": found["hints"]})
 
 
 def test_homes_that_are_not_in_use_are_looked_at_too(
@@ -128,14 +107,14 @@ def test_homes_that_are_not_in_use_are_looked_at_too(
     usual = tmp_path / "person" / ".hermes" / "state.db"
     usual.parent.mkdir(parents=True)
     hermes_db(case="lineage").rename(usual)
-    found = _found(satchel)
+    found = diagnosis(satchel)
 
     assert [str(story), str(usual)] == [store["path"] for store in found["stores"]]
-    assert f"{usual} is outside the home in use" in _texts({"reasons": found["hints"]})
+    assert f"{usual} is outside the home in use" in reasons({"reasons": found["hints"]})
     assert f"satchel list --from {usual}" in [hint["command"] for hint in found["hints"]]
 
     monkeypatch.setenv("HERMES_HOME", str(usual.parent / "profiles" / "work"))
-    assert str(usual) in [store["path"] for store in _found(satchel)["stores"]]
+    assert str(usual) in [store["path"] for store in diagnosis(satchel)["stores"]]
 
 
 # ---------------------------------------------------------------------------------------------------------- the WAL
@@ -153,13 +132,13 @@ def writer(story: Path) -> Iterator[sqlite3.Connection]:
 
 
 def test_what_is_only_in_the_wal_is_told(satchel: Callable[..., Any], story: Path, writer: sqlite3.Connection) -> None:
-    store = _store(satchel)
+    store = only_store(satchel)
 
     assert {"sessions": 1, "messages": 1} == store["only_in_wal"]
     assert (15, 75) == (store["sessions"], store["messages"])
     assert "beside its writer" in store["read"]
     assert store["wal_bytes"] > 0
-    assert "1 session and 1 message are in the WAL alone" in _texts(store)
+    assert "1 session and 1 message are in the WAL alone" in reasons(store)
     assert "newer rows that the file itself lacks" in " ".join(satchel("doctor").out.split())
 
 
@@ -167,10 +146,10 @@ def test_a_wal_whose_rows_are_all_in_the_file_is_told_apart(
     satchel: Callable[..., Any], story: Path, writer: sqlite3.Connection
 ) -> None:
     writer.execute("PRAGMA wal_checkpoint(PASSIVE)")
-    store = _store(satchel)
+    store = only_store(satchel)
 
     assert {"sessions": 0, "messages": 0} == store["only_in_wal"]
-    assert "WAL alone" not in _texts(store)
+    assert "WAL alone" not in reasons(store)
     assert "whose new rows are in the file already" in " ".join(satchel("doctor").out.split())
 
 
@@ -184,7 +163,7 @@ def test_a_wal_without_its_shm_is_read_from_a_copy(
     spool = tmp_path / "spool"
     spool.mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(spool))
-    store = _store(satchel, "--from", copy)
+    store = only_store(satchel, "--from", copy)
 
     assert "from a private copy" == store["read"]
     assert 15 == store["sessions"]
@@ -201,7 +180,7 @@ def test_it_touches_nothing(satchel: Callable[..., Any], story: Path, writer: sq
             if not path.name.endswith("-shm")
         }
 
-    _settings(story.parent, "sessions: {auto_prune: true}\n")
+    settings(story.parent, "sessions: {auto_prune: true}\n")
     names = sorted(path.name for path in story.parent.iterdir())
     before = state()
     for words in ([], ["--quick"], ["--from", story], ["--profile", "all"]):
@@ -238,7 +217,7 @@ def holder(story: Path) -> Iterator[subprocess.Popen[str]]:
 
 @LINUX
 def test_who_has_it_open_is_told(satchel: Callable[..., Any], story: Path, holder: subprocess.Popen[str]) -> None:
-    store = _store(satchel)
+    store = only_store(satchel)
 
     assert [holder.pid] == [each["pid"] for each in store["open_in"]]
     assert f"(process {holder.pid})" in satchel("doctor").out
@@ -264,7 +243,7 @@ def test_who_has_it_open_under_another_path_is_told_too(satchel: Callable[..., A
             assert each.stdout is not None
             each.stdout.readline()
             held[path] = each.pid
-        assert [held[other]] == [each["pid"] for each in _store(satchel)["open_in"]]
+        assert [held[other]] == [each["pid"] for each in only_store(satchel)["open_in"]]
     finally:
         for each in running:
             each.communicate(timeout=60)
@@ -277,7 +256,7 @@ def test_a_wal_that_was_deleted_under_its_writer_is_an_alarm(
     """Another program closed the store and unlinked the WAL; the gateway wrote on into it, and lost its rows when it ended."""
     Path(f"{story}-wal").unlink()
     Path(f"{story}-shm").unlink()
-    store = _store(satchel)
+    store = only_store(satchel)
     alarms = [each for each in store["commands"] if "deleted or replaced" in each["text"]]
 
     assert {f"{story}-wal", f"{story}-shm"} == {
@@ -291,7 +270,7 @@ def test_nobody_knows_where_the_system_does_not_tell(
 ) -> None:
     monkeypatch.setattr("satchel.processes._PROC", "/nowhere")
 
-    assert _store(satchel)["open_in"] is None
+    assert only_store(satchel)["open_in"] is None
     assert "unknown (this system does not tell)" in satchel("doctor").out
 
 
@@ -301,18 +280,18 @@ def test_nobody_knows_where_the_system_does_not_tell(
 def test_messages_without_a_session_and_sessions_without_a_parent(
     satchel: Callable[..., Any], hermes_db: Callable[..., Path]
 ) -> None:
-    odd = _store(satchel, "--from", hermes_db(case="odd"))
-    lineage = _store(satchel, "--from", hermes_db(case="lineage"))
+    odd = only_store(satchel, "--from", hermes_db(case="odd"))
+    lineage = only_store(satchel, "--from", hermes_db(case="lineage"))
 
     assert (2, 1) == (odd["orphan_messages"], odd["orphan_sessions"])
-    assert "2 messages of 1 session without a row" in _texts(odd)
+    assert "2 messages of 1 session without a row" in reasons(odd)
     assert 2 == lineage["missing_parents"]
-    assert "1 session of the source tool" in _texts(lineage)
+    assert "1 session of the source tool" in reasons(lineage)
 
 
 @pytest.mark.parametrize("schema", [1, 11, 17, 22, 23, 30])
 def test_every_schema_can_be_looked_at(satchel: Callable[..., Any], hermes_db: Callable[..., Path], schema: int) -> None:
-    store = _store(satchel, "--from", hermes_db(schema=schema))
+    store = only_store(satchel, "--from", hermes_db(schema=schema))
 
     assert schema == store["schema"]
     assert 14 == store["sessions"]
@@ -325,26 +304,26 @@ def test_free_pages_and_what_vacuum_gives_back(satchel: Callable[..., Any], tmp_
     case.add("gone", "2026-04-02 11:00:00", [user("x" * 3_000_000)])
     case.statements.append("DELETE FROM messages WHERE session_id = 'gone'")
     path = write(tmp_path / "freed" / "state.db", case, fts=False)
-    store = _store(satchel, "--from", path)
+    store = only_store(satchel, "--from", path)
 
     assert store["free_bytes"] >= 2_900_000
     assert "hermes sessions optimize" in [each["command"] for each in store["commands"]]
     db = sqlite3.connect(path)
     db.execute("VACUUM")
     db.close()
-    again = _store(satchel, "--from", path)
+    again = only_store(satchel, "--from", path)
     assert 0 == again["free_bytes"]
     assert store["bytes"] - again["bytes"] >= store["free_bytes"]
 
 
 def test_a_missing_and_a_stale_search_index(satchel: Callable[..., Any], tmp_path: Path, hermes_db: Callable[..., Path]) -> None:
-    none = _store(satchel, "--from", hermes_db(fts=False))
+    none = only_store(satchel, "--from", hermes_db(fts=False))
     path = hermes_db()
     db = sqlite3.connect(path)
     db.execute("INSERT INTO state_meta VALUES ('fts_stale', '1')")
     db.commit()
     db.close()
-    stale = _store(satchel, "--from", path)
+    stale = only_store(satchel, "--from", path)
 
     assert [] == none["search"]["tables"]
     assert "search index  none" in satchel("doctor", "--from", none["path"]).out
@@ -363,7 +342,7 @@ def test_a_damaged_page_is_found_and_a_quick_look_may_miss_it(
     last = next(at for at in range(len(data) - page, 0, -page) if data[at] == 13)
     data[last : last + page] = b"\xa5" * page
     path.write_bytes(data)
-    store = _store(satchel, "--from", path, status=3)
+    store = only_store(satchel, "--from", path, status=3)
 
     assert store["lost"] >= 1
     assert store["damage"]
@@ -375,14 +354,14 @@ def test_a_file_that_was_cut_short_is_said_to_be(satchel: Callable[..., Any], he
     path = hermes_db(case="big")
     size = path.stat().st_size
     os.truncate(path, size * 6 // 10)
-    store = _store(satchel, "--from", path, status=3)
+    store = only_store(satchel, "--from", path, status=3)
 
     assert f"the file is cut short: {size * 6 // 10:,} of {size:,} bytes are there" == store["damage"][0]
 
 
 def test_an_export_can_be_looked_at_too(satchel: Callable[..., Any], story: Path) -> None:
     assert 0 == satchel("export", "out.jsonl").status
-    store = _store(satchel, "--from", "out.jsonl")
+    store = only_store(satchel, "--from", "out.jsonl")
 
     assert ("jsonl", 14, 74) == (store["format"], store["sessions"], store["messages"])
     assert 0 == satchel("doctor", "--from", "out.jsonl").status
@@ -395,7 +374,7 @@ def test_copies_beside_a_store_that_cannot_be_read_are_pointed_at(satchel: Calla
     """Hermes keeps a copy before it repairs; who is left with an empty store should not have to know."""
     story.rename(story.parent / "state.db.malformed-backup-20260302")
     story.write_bytes(b"")
-    store = _store(satchel, status=1)
+    store = only_store(satchel, status=1)
     shown = satchel("doctor").out
 
     assert [("*.malformed-backup-*", 1)] == [(each["where"], each["files"]) for each in store["legacy"]]
@@ -409,7 +388,7 @@ def test_a_broken_store_among_others_is_told_and_the_rest_is_looked_at(
     folder = story.parent / "profiles" / "broken"
     folder.mkdir(parents=True)
     (folder / "state.db").write_bytes(b"")
-    found = _found(satchel, status=3)
+    found = diagnosis(satchel, status=3)
     named = satchel("doctor", "--from", story, "--from", folder / "state.db")
 
     assert [None, True] == [store["error"] and "empty" in store["error"] for store in found["stores"]]

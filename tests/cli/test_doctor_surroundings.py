@@ -10,26 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from doctored import only_store, reasons, settings
 from hermes_cases import write
 from hermes_parts import Case, assistant, js, user
 
 DAY = 86400.0
-
-
-def _store(satchel: Callable[..., Any]) -> dict[str, Any]:
-    done = satchel("doctor", "--json")
-    assert 0 == done.status, done.err
-    stores = json.loads(done.out)["stores"]
-    assert 1 == len(stores)
-    return dict(stores[0])
-
-
-def _texts(store: dict[str, Any]) -> str:
-    return "\n".join(reason["text"] for reason in store["reasons"])
-
-
-def _settings(home: Path, text: str) -> None:
-    (home / "config.yaml").write_text(text)
 
 
 # ---------------------------------------------------------------------------------------------------------- settings
@@ -62,7 +47,7 @@ def test_auto_prune_is_off_by_default_and_it_is_said_what_it_would_do(
     satchel: Callable[..., Any], aged: Callable[..., Path]
 ) -> None:
     aged()
-    kept = _store(satchel)["retention"]
+    kept = only_store(satchel)["retention"]
     shown = " ".join(satchel("doctor").out.split())
 
     assert (None, False, 90, True, 30, 24, None) == tuple(
@@ -81,8 +66,8 @@ def test_auto_prune_that_is_on_is_a_reason_with_a_way_to_copy_first(
     satchel: Callable[..., Any], aged: Callable[..., Path]
 ) -> None:
     path = aged()
-    _settings(path.parent, "model: x\nsessions:\n  auto_prune: true\n  retention_days: 30\n  auto_archive: {after_days: 7}\n")
-    store = _store(satchel)
+    settings(path.parent, "model: x\nsessions:\n  auto_prune: true\n  retention_days: 30\n  auto_archive: {after_days: 7}\n")
+    store = only_store(satchel)
     reason = next(each for each in store["reasons"] if "auto-prune is on" in each["text"])
 
     assert (True, 30, 4, {"after_days": 7}) == tuple(
@@ -95,7 +80,7 @@ def test_auto_prune_that_is_on_is_a_reason_with_a_way_to_copy_first(
 def test_older_versions_count_from_the_start_and_know_no_pins(satchel: Callable[..., Any], aged: Callable[..., Path]) -> None:
     aged(schema=22)
 
-    assert 5 == _store(satchel)["retention"]["would_remove"]
+    assert 5 == only_store(satchel)["retention"]["would_remove"]
 
 
 @pytest.mark.parametrize(
@@ -118,7 +103,7 @@ def test_settings_that_are_broken_are_a_warning(
     satchel: Callable[..., Any], aged: Callable[..., Path], text: str, problem: str
 ) -> None:
     path = aged()
-    _settings(path.parent, text)
+    settings(path.parent, text)
     done = satchel("doctor", "--json")
     store = json.loads(done.out)["stores"][0]
 
@@ -131,8 +116,8 @@ def test_settings_that_are_broken_are_a_warning(
 @pytest.mark.parametrize("text", ["", "sessions:\n", "- a\n- b\n", "just a text\n", "sessions: {}\n"])
 def test_settings_that_say_nothing_leave_the_defaults(satchel: Callable[..., Any], aged: Callable[..., Path], text: str) -> None:
     path = aged()
-    _settings(path.parent, text)
-    store = _store(satchel)
+    settings(path.parent, text)
+    store = only_store(satchel)
 
     assert [] == store["warnings"]
     assert (False, 90) == (store["retention"]["auto_prune"], store["retention"]["retention_days"])
@@ -162,7 +147,7 @@ def test_old_files_beside_the_store_are_counted(satchel: Callable[..., Any], sto
         (home / name).parent.mkdir(parents=True, exist_ok=True)
         (home / name).write_bytes(b"x" * size)
     (home / "sessions" / "loop.jsonl").symlink_to(home / "sessions")
-    store = _store(satchel)
+    store = only_store(satchel)
     kinds = {each["where"]: (each["files"], each["bytes"], each["unknown"]) for each in store["legacy"]}
 
     link = os.lstat(home / "sessions" / "loop.jsonl").st_size
@@ -177,7 +162,7 @@ def test_old_files_beside_the_store_are_counted(satchel: Callable[..., Any], sto
         "*.malformed-backup-*": (1, 100, None),
         "*.pre-update-emergency-*.bak": (1, 110, None),
     } == kinds
-    why = _texts(store)
+    why = reasons(store)
     assert "sessions.json is the gateway's routing, not a list of sessions" in why
     assert "2 files of sessions/*.jsonl named after a session that is not in the store" in why
     assert "2 files in pending_messages/" in why

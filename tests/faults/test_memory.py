@@ -12,6 +12,8 @@ import pytest
 from hermes_cases import write
 from hermes_parts import Case
 
+from satchel import library
+
 SUPPORT = Path(__file__).resolve().parents[1] / "support"
 MESSAGES, LETTERS = 8_000, 10_000
 
@@ -76,3 +78,31 @@ def test_a_long_session_takes_no_more_memory_than_a_short_one(tmp_path: Path, sc
     written, grown = map(int, ran.stdout.split())
     assert written > MESSAGES * LETTERS
     assert grown < 48_000, f"{grown} KiB more for a session of {written >> 10} KiB"
+
+
+VERIFY = """
+import sys
+from pathlib import Path
+from satchel.formats.jsonl.readback import ReadBack, read_back
+
+def most():
+    with open("/proc/self/status") as status:
+        return next(int(line.split()[1]) for line in status if line.startswith("VmHWM:"))
+
+before = most()
+assert all(isinstance(found, ReadBack) for found in read_back(Path(sys.argv[1]), update=lambda data: None))
+print(most() - before)
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="memory is told by Linux only")
+def test_a_large_text_of_a_hidden_message_is_passed_without_a_memory_of_each_byte(tmp_path: Path) -> None:
+    megabytes = 8
+    case = Case()
+    hidden = {"role": "user", "content": "x", "active": 0, "api_content": 'a"b\\' * (megabytes << 18)}
+    case.add("s", 1e9, [hidden, {"role": "user", "content": "y"}])
+    out = tmp_path / "a.jsonl"
+    library.convert(write(tmp_path / "state.db", case, schema=23, fts=False), out)
+    ran = subprocess.run([sys.executable, "-c", VERIFY, str(out)], capture_output=True, text=True, check=False)
+    assert "" == ran.stderr
+    assert int(ran.stdout) < 12 * (megabytes << 10), f"{ran.stdout.strip()} KiB"

@@ -497,9 +497,31 @@ def test_a_log_of_an_earlier_try_is_not_left_in_the_copy(
     assert [found.name for found in folder.iterdir()] == [path.name]
 
 
-def test_a_column_named_rowid_mixes_no_sessions(hermes_db: Build) -> None:
+@pytest.mark.parametrize("step", ["_print", "_hot_journal", "_connect"])
+def test_a_change_that_begins_while_a_store_is_opened_is_not_seen(
+    hermes_db: Build, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    """The change is larger than the writer's memory, so that parts of it are in the file before it is done, and then undone."""
     path = hermes_db()
-    before = _read(path)[1]
-    with closing(sqlite3.connect(path)) as connection:
-        connection.execute("ALTER TABLE messages ADD COLUMN RowId DEFAULT 1")
-    assert before == _read(path)[1]
+    with closing(sqlite3.connect(path, isolation_level=None)) as writer:
+        writer.execute("PRAGMA journal_mode = DELETE")
+        before = sorted(_read(path)[1])
+        function = getattr(snapshot, step)
+        begun: list[str] = []
+
+        def late(*words: object) -> object:
+            if not begun:
+                begun.append(step)
+                writer.execute("PRAGMA cache_size = 1")
+                writer.execute("BEGIN IMMEDIATE")
+                writer.execute("UPDATE messages SET content = 'undone' || hex(zeroblob(3000))")
+            return function(*words)
+
+        monkeypatch.setattr(snapshot, step, late)
+        try:
+            found = sorted(_read(path)[1])
+        except StoreChanged:
+            found = sorted(_read(path)[1])
+        writer.execute("ROLLBACK")
+    assert [step] == begun
+    assert before == found

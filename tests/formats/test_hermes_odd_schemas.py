@@ -388,3 +388,55 @@ def test_an_object_defined_twice_hides_nothing(tmp_path: Path) -> None:
     infos, _, problems = _read(path)
     assert [("s", 2)] == [(info.id, info.messages) for info in infos]
     assert any("malformed" in problem.message for problem in problems)
+
+
+def test_a_column_called_as_the_rowid_is(tmp_path: Path) -> None:
+    path = _made(
+        tmp_path / "a.db",
+        SESSIONS,
+        MESSAGES,
+        ONE,
+        "INSERT INTO sessions VALUES ('t', 'cli', 1.5, NULL)",
+        "ALTER TABLE messages ADD COLUMN RowId DEFAULT 1",
+        "CREATE TABLE dreams (rowid, session_id TEXT, what TEXT)",
+        "INSERT INTO dreams VALUES (1, 's', 'one'), (1, 's', 'two'), (1, 't', 'three')",
+        "CREATE TABLE naps (rowid, oid, _rowid_, session_id TEXT)",
+        "INSERT INTO naps VALUES (1, 1, 1, 's'), (1, 1, 2, 's'), (1, 1, 1, 't')",
+    )
+    _, records, _ = _read(path)
+    assert ["one", "two"] == [r.data["what"] for r in records["s"] if r.kind == "dreams"]
+    assert ["three"] == [r.data["what"] for r in records["t"] if r.kind == "dreams"]
+    assert [2, 1] == [sum(r.kind == "naps" for r in records[name]) for name in ("s", "t")]
+    assert [2, 0] == [sum(r.kind == "messages" for r in records[name]) for name in ("s", "t")]
+
+
+@pytest.mark.parametrize(("collation", "other"), [("NOCASE", "S"), ("RTRIM", "s ")])
+def test_ids_that_only_the_column_takes_for_equal(tmp_path: Path, collation: str, other: str) -> None:
+    path = _made(
+        tmp_path / "a.db",
+        SESSIONS,
+        MESSAGES.replace("session_id TEXT", f"session_id TEXT COLLATE {collation}"),
+        ONE,
+        "CREATE INDEX i ON messages(session_id)",
+        f"INSERT INTO sessions VALUES ('{other}', 'cli', 2.5, 's')",
+        f"INSERT INTO messages VALUES (3, '{other}', 'user', 'x', NULL, 2.5)",
+    )
+    infos, records, _ = _read(path)
+    assert {"s": 2, other: 1} == {info.id: info.messages for info in infos}
+    assert {"s": 2, other: 1} == {i: sum(r.kind == "messages" for r in found) for i, found in records.items()}
+
+
+@pytest.mark.parametrize("owner", ["x'73'", "NULL"])
+def test_messages_whose_id_is_no_text(tmp_path: Path, owner: str) -> None:
+    """Those of nobody are a session of their own; an id that reads as another's is not read, and told as lost."""
+    path = _made(
+        tmp_path / "a.db",
+        SESSIONS,
+        MESSAGES.replace("session_id TEXT NOT NULL", "session_id TEXT"),
+        ONE,
+        f"INSERT INTO messages VALUES (3, {owner}, 'user', 'x', NULL, 2.5)",
+    )
+    _, records, problems = _read(path)
+    read = sum(record.kind == "messages" for found in records.values() for record in found)
+    assert 3 == read + sum(problem.lost for problem in problems)
+    assert 2 == sum(record.kind == "messages" for record in records["s"])

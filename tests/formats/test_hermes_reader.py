@@ -267,6 +267,10 @@ def test_a_scan_does_not_ask_session_by_session(hermes_db: Build) -> None:
     with reader.open(hermes_db(case="big"), listen=ignore) as store:
         before = store.statements
         assert 300 == sum(1 for _ in store.sessions())
+        # The first scan also compares the tables with their indexes.
+        assert store.statements - before <= 20
+        before = store.statements
+        assert 300 == sum(1 for _ in store.sessions())
         assert store.statements - before <= 5
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -231,6 +232,30 @@ def test_one_bad_message_takes_no_other_with_it(hermes_db: Build, tmp_path: Path
     assert [("loss", 1, f"{path}:2")] == [(problem.severity, problem.lost, problem.where) for problem in problems]
     backs = [back for back in read_back(path, update=lambda data: None) if isinstance(back, ReadBack)]
     assert [session_id] == [back.session_id for back in backs if back.content_digest != digests[back.session_id]]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "new"),
+    [
+        (rb',"satchel":{', b',"messages":[],"satchel":{'),
+        (rb'("hidden":\[.*)}}\n', rb'\1,"hidden":[]}}\n'),
+        (rb'"id":3}', b'"id":03}'),
+    ],
+)
+def test_a_line_that_others_would_read_differently_does_not_pass(
+    hermes_db: Build, tmp_path: Path, pattern: bytes, new: bytes
+) -> None:
+    with hermes.open(hermes_db(), listen=ignore) as store:
+        data, _, digests = exported(store)
+    changed, times = re.subn(pattern, new, data, count=1)
+    assert 1 == times
+    found = []
+    for content in (data, changed):
+        (tmp_path / "a.jsonl").write_bytes(content)
+        backs = [back for back in read_back(tmp_path / "a.jsonl", update=lambda data: None) if isinstance(back, ReadBack)]
+        found.append({back.session_id: back.content_digest for back in backs})
+    assert digests == found[0]
+    assert 1 == len(digests.items() - found[1].items())
 
 
 def test_messages_that_are_none_are_told(tmp_path: Path) -> None:

@@ -200,6 +200,14 @@ def test_one_file_that_was_renamed_with_its_manifest(tmp_path: Path, export_file
     assert ["x.jsonl is there under another name: y.jsonl"] == [f.message for f in verify(tmp_path / "y.jsonl").findings]
 
 
+def test_a_manifest_that_speaks_of_another_file(tmp_path: Path, export_file: Export) -> None:
+    export_file(tmp_path / "x.jsonl", b"{}\n")
+    (tmp_path / "y.jsonl").write_bytes(b"damaged")
+    (tmp_path / "y.jsonl.manifest.jsonl").write_bytes((tmp_path / "x.jsonl.manifest.jsonl").read_bytes())
+    assert [("manifest", "y.jsonl.manifest.jsonl")] == _kinds(verify(tmp_path / "y.jsonl"))
+    assert verify(tmp_path / "x.jsonl").ok
+
+
 def test_kept_manifests_are_expected_and_nothing_that_only_looks_like_one(folder: Path, export: Export) -> None:
     export(folder, {"c.md": b"3"})
     assert (folder / "manifest.1.jsonl").exists()
