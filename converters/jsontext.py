@@ -140,7 +140,7 @@ def _holds(text: bytes, raw: bytes) -> bool:
     return raw in text
 
 
-def verbatim(text: bytes) -> Any:
+def verbatim(text: bytes | str) -> Any:
     """Return a value that `dumps` writes as the JSON it is."""
     return orjson.Fragment(text)
 
@@ -230,6 +230,8 @@ def _write(value: Any, out: list[bytes], depth: int, *, sort: bool, exact: bool)
             _write(item, out, depth + 1, sort=sort, exact=exact)
             before = b","
         out.append(b"[]" if before == b"[" else b"]")
+    elif kind is orjson.Fragment:
+        out.append(orjson.dumps(value))
     else:
         raise JsonError(f"JSON has no form for {kind.__name__}")
 

@@ -19,11 +19,12 @@ import orjson
 
 from satchel.contracts import Record
 from satchel.errors import JsonError
-from satchel.jsontext import RawText, dumps, loads, loads_common, one_line
+from satchel.jsontext import RawText, dumps, loads, loads_common, one_line, verbatim
 
 __all__ = [
     "DERIVED",
     "JSON_PREFIX",
+    "Calls",
     "canonical",
     "decode_content",
     "exact_value",
@@ -238,6 +239,61 @@ def _common(value: Any) -> Any:
     return value if math.isfinite(value) else None
 
 
+class Calls:
+    """Tool calls that stand in an export as they are stored: `text` is the stored text, and JSON."""
+
+    __slots__ = ("text",)
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    @property
+    def value(self) -> Any:
+        """What the text says."""
+        return orjson.loads(self.text)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Calls) and self.text == other.text
+
+    def __hash__(self) -> int:
+        return hash(("Calls", self.text))
+
+    def __repr__(self) -> str:
+        return f"Calls({self.text!r})"
+
+
+def _stand(calls: str) -> bool:
+    """Return whether tool calls stand in an export as they are: JSON on one line that every reader takes the same way."""
+    if not calls.isascii() or "\n" in calls or "\r" in calls or "\t" in calls or calls[:1] + calls[-1:] not in ("[]", "{}"):
+        return False
+    try:
+        value = orjson.loads(calls)
+    except ValueError:
+        return False
+    if type(value) is list and "\\\\u" not in calls:
+        # The shape they have nearly always: nothing is nested in it, and no integer is too wide, since those come as floats.
+        try:
+            for call in value:
+                for item in call.values():
+                    kind = type(item)
+                    if not (kind is str or kind is int or item is None):
+                        for inner in item.values():
+                            if type(inner) is not str:
+                                return _stand_at_closer_look(calls, value)
+        except AttributeError:
+            return _stand_at_closer_look(calls, value)
+        return True
+    return _stand_at_closer_look(calls, value)
+
+
+def _stand_at_closer_look(calls: str, value: Any) -> bool:
+    if _is_ambiguous(value) or (calls.count("[") + calls.count("{") > _MAX_DEPTH and _depth(calls) > _MAX_DEPTH):
+        return False
+    # What is replaced for readers that can't hold it, wide integers say, is not said by the text alone.
+    exactly = loads(calls)
+    return repr(_common(exactly)) == repr(exactly) and bool(_settled(value) == value)
+
+
 def decode_content(stored: Any) -> Any:
     """Return what a content column holds: text, parsed JSON where it is marked as such and parses, None for NULL."""
     if type(stored) is not str or not stored.startswith(JSON_PREFIX):
@@ -279,24 +335,22 @@ def visible_row(record: Record) -> tuple[dict[str, Any], dict[str, dict[str, Any
     calls = row.get("tool_calls")
     if type(calls) is str:
         note = exact.get("tool_calls")
-        shown = []
-        if note is None:
-            try:
-                shown, usual = _shown(calls)
-            except JsonError:
-                note = {"str": calls}
-            else:
-                if "\\\\ud" in calls or "\\\\uD" in calls:
-                    whole, shown = shown, _settled(shown)
-                    usual = usual and whole == shown
-                if not usual or _is_ambiguous(shown):
-                    note = {"str": calls}
-        row["tool_calls"] = shown
-        if note is not None:
-            exact["tool_calls"] = note
+        if note is None and _stand(calls):
+            row["tool_calls"] = Calls(calls)
+            return row, exact
+        row["tool_calls"] = [] if note is not None else _shown_calls(calls)
+        exact["tool_calls"] = note or {"str": calls}
     elif (note := _number_note(calls)) is not None:
         exact["tool_calls"] = note
     return row, exact
+
+
+def _shown_calls(calls: str) -> Any:
+    """Return tool calls that can't stand as they are, as every JSON reader takes them; none where they are no JSON."""
+    try:
+        return _settled(_shown(calls)[0])
+    except JsonError:
+        return []
 
 
 def _is_shown_whole(row: Mapping[str, Any]) -> bool:
@@ -330,7 +384,10 @@ def stored_row(kind: str, visible: Mapping[str, Any], exact: Mapping[str, Mappin
         if "content" not in exact and content is not None and type(content) is not str:
             row["content"] = JSON_PREFIX + _encode(content)
         calls = row.get("tool_calls")
-        if "tool_calls" not in exact and calls is not None:
+        if type(calls) is Calls:
+            row["tool_calls"] = calls.text
+        elif "tool_calls" not in exact and calls is not None:
+            # Exports of others have parsed them; Hermes spells them like this.
             row["tool_calls"] = _encode(calls)
     return row
 
@@ -356,11 +413,9 @@ def row_json(record: Record) -> bytes:
                 if calls is None:
                     record.json = body = one_line(orjson.dumps(row))
                     return body
-                # What orjson reads otherwise than it is written (a wide integer) is not written back the same.
-                value = orjson.loads(calls)
-                if type(value) is list and _encode(value) == calls and "\\\\ud" not in calls and "\\\\uD" not in calls:
+                if type(calls) is str and _stand(calls):
                     shown = row.copy()
-                    shown["tool_calls"] = value
+                    shown["tool_calls"] = verbatim(calls)
                     record.json = body = one_line(orjson.dumps(shown))
                     return body
         except (TypeError, ValueError, RecursionError):
@@ -373,6 +428,9 @@ def row_json(record: Record) -> bytes:
 
 
 def _in_order(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a message's visible row as it is written."""
+    calls = row.get("tool_calls")
+    row = {**row, "tool_calls": verbatim(calls.text)} if type(calls) is Calls else row
     return {name: row[name] for name in sorted(row) if name != "id"} | ({"id": row["id"]} if "id" in row else {})
 
 
@@ -404,6 +462,8 @@ def canonical(record: Record) -> tuple[bytes | memoryview, ...]:
             return body, b"\n"
     shown, notes = visible_row(record)
     shown |= {column: {f"${kind}": value for kind, value in note.items()} for column, note in notes.items()}
+    if kind == "messages":
+        shown = _in_order(shown)
     first = {"id": shown.pop("id")} if kind == "sessions" and "id" in shown else {}
     left_out = _LEFT_OUT.get(kind, ())
     return (dumps(first | {name: shown[name] for name in sorted(shown) if name not in left_out}) + b"\n",)

@@ -6,16 +6,17 @@ A line of ours is cut at its tabs where its messages are not needed, or where on
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import lru_cache
-from json import JSONEncoder
+from json import JSONDecoder, JSONEncoder
 from typing import Any
 
 from satchel.contracts import Record
 from satchel.errors import JsonError
-from satchel.formats.hermes_rows import stored_row, text_of, visible_row
+from satchel.formats.hermes_rows import Calls, stored_row, text_of, visible_row
 from satchel.formats.jsonl.record import RESERVED, TABLE_KEYS, VERSION, pointer
-from satchel.jsontext import loads
+from satchel.jsontext import loads, loads_common
 
 __all__ = ["BLANK", "BROKEN", "Bad", "Exact", "Segment", "message", "messages", "parse", "salvaged", "segments", "shell"]
 
@@ -32,12 +33,50 @@ _KEYS = {key: table for table, key in TABLE_KEYS.items()}
 _encode = JSONEncoder().encode
 
 
-def parse(line: bytes) -> dict[str, Any]:
-    """Parse a whole line. Raises JsonError."""
+def parse(line: bytes, *, rows: Sequence[bytes] | None = None) -> dict[str, Any]:
+    """Parse a whole line; `rows` are its message rows, where they are not to be found by its tabs. Raises JsonError."""
     value = loads(line)
     if not isinstance(value, dict):
         raise JsonError("not a session record")
+    if rows is None:
+        rows = [part for part in line.split(b"\t") if part.startswith(b"{")][1:] if b"\t{" in line else ()
+    if rows:
+        with suppress(*BROKEN):
+            _keep_calls(rows, [shown for _, _, shown in _shown(value)])
     return value
+
+
+def _keep_calls(rows: Sequence[bytes], shown: Sequence[Any]) -> None:
+    """Put the text of tool calls, as it stands in each row, in the place of what it says."""
+    if len(rows) != len(shown):
+        return  # Somebody else's tabs.
+    for row, value in zip(rows, shown, strict=True):
+        if isinstance(value, dict) and isinstance(value.get("tool_calls"), list | dict):
+            text = _calls_in(row, value["tool_calls"])
+            if text is not None:
+                value["tool_calls"] = Calls(text)
+
+
+_CALLS = b'"tool_calls":'
+_scan = JSONDecoder().raw_decode
+
+
+def _calls_in(row: bytes, value: Any) -> str | None:
+    """Return the text that stands for tool calls in a row of JSON, given what it says; None where it is not found for sure."""
+    start = -1
+    while (start := row.find(_CALLS, start + 1)) >= 0:
+        begin = start + len(_CALLS)
+        end = row.rfind(b',"tool_name":')
+        try:
+            if end < begin or loads_common(row[begin:end]) != value:
+                text = row[begin:].decode()
+                end = begin + len(text[: _scan(text)[1]].encode())
+            # No name nested in the row's content: what stands before is a row by itself.
+            if loads_common(row[begin:end]) == value and isinstance(loads_common(row[:start] + b'"":0}'), dict):
+                return row[begin:end].decode()
+        except BROKEN:
+            continue
+    return None
 
 
 def shell(line: bytes) -> dict[str, Any]:
@@ -54,6 +93,7 @@ def shell(line: bytes) -> dict[str, Any]:
 def salvaged(line: bytes) -> dict[str, Any]:
     """Parse a line of ours with null for each message row that can't be parsed. Raises JsonError when that does not help."""
     parts = line.split(b"\t")
+    rows: list[bytes] = []
     for i, part in enumerate(parts):
         if i and part.startswith(b"{"):
             row = part.removesuffix(b",")
@@ -61,7 +101,8 @@ def salvaged(line: bytes) -> dict[str, Any]:
                 loads(row)
             except JsonError:
                 parts[i] = b"null" + part[len(row) :]
-    return parse(b"".join(parts))
+            rows.append(row)
+    return parse(b"".join(parts), rows=rows)
 
 
 class Exact:
@@ -262,6 +303,8 @@ def _by_key(record: Record) -> int:
 
 def message(shown: Any, notes: Mapping[str, Mapping[str, Any]]) -> Record:
     """Return the stored row of a message as it stands in a line, and its exact notes."""
+    if "tool_calls" in notes and isinstance(shown, dict) and type(shown.get("tool_calls")) is Calls:
+        shown = {**shown, "tool_calls": shown["tool_calls"].value}
     row = _restored("messages", shown, notes)
     plain = not notes and _in_order(tuple(row))
     for column, value in row.items():

@@ -120,9 +120,13 @@ def second_shown(text: str, *, content: bool) -> tuple[str, Any]:
             halves = re.sub(r"\\\\|\\u[dD][89abAB]..\\u[dD][c-fC-F]..", "", item["arguments"])
             common = common and not re.search(r"\\u[dD][89a-fA-F]..", halves)
     like_a_note = isinstance(value, dict) and len(value) == 1 and next(iter(value)).startswith("$")
-    if not common or like_a_note or value is None or (content and isinstance(value, str)) or json.dumps(value) != text:
+    if not common or like_a_note:
         return "note", None
-    return "value", value
+    if content:
+        usual = value is not None and not isinstance(value, str) and json.dumps(value) == text
+    else:
+        usual = bool(re.fullmatch(r"[\[{][ -\x7f]*[\]}]", text))
+    return ("value", value) if usual else ("note", None)
 
 
 def second_value(table: str, column: str, value: Any) -> str:
@@ -138,7 +142,7 @@ def second_value(table: str, column: str, value: Any) -> str:
         if column == "tool_calls" or (column == "content" and value.startswith(mark)):
             outcome, shown = second_shown(value[len(mark) :], content=column == "content")
             if outcome == "value":
-                return second_json(shown)
+                return value if column == "tool_calls" else second_json(shown)
             if outcome == "note" or column == "tool_calls":
                 return '{"$str":' + second_text(value) + "}"
     return second_json(value)

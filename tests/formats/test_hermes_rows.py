@@ -15,6 +15,7 @@ from satchel.contracts import Record
 from satchel.errors import JsonError
 from satchel.formats.hermes_rows import (
     JSON_PREFIX,
+    Calls,
     canonical,
     decode_content,
     exact_value,
@@ -51,6 +52,9 @@ def test_every_tool_call_comes_back(how: str) -> None:
     record = _row(role="assistant", tool_calls=TOOL_CALLS[how])
     shown, exact = visible_row(Record("messages", 7, record.data))
     assert spelled(record.data) == spelled(stored_row("messages", shown, exact))
+    if isinstance(shown["tool_calls"], Calls):
+        assert record.data["tool_calls"] == shown["tool_calls"].text
+        shown["tool_calls"] = shown["tool_calls"].value
     assert loads(row_json(record)) == shown
 
 
@@ -90,9 +94,18 @@ def test_content_as_it_is_shown(content: Any, shown: Any, note: str | None) -> N
     [
         (None, None, False),
         ('[{"id": "c1"}]', [{"id": "c1"}], False),
-        ('[{"id":"c1"}]', [{"id": "c1"}], True),
+        ('[{"id":"c1"}]', [{"id": "c1"}], False),
+        ('[ {"id" : "c1"}, ["x"] ]', [{"id": "c1"}, ["x"]], False),
+        ('[{"id": "c1"}]\n', [{"id": "c1"}], True),
+        ('[{"id":\t"c1"}]', [{"id": "c1"}], True),
+        (' [{"id": "c1"}]', [{"id": "c1"}], True),
+        ('[{"id": "\u00e9"}]', [{"id": "\u00e9"}], True),
+        ('[{"id": "\\u00e9"}]', [{"id": "\u00e9"}], False),
+        ('[{"index": 18446744073709551616}]', [{"index": 1.8446744073709552e19}], True),
+        ('[{"index": 1e19, "id": "18446744073709551616"}]', [{"index": 1e19, "id": "18446744073709551616"}], False),
+        ('{"$b64": "AA=="}', {"$b64": "AA=="}, True),
         ('{"id": "c1"}', {"id": "c1"}, False),
-        ('"[]"', "[]", False),
+        ('"[]"', "[]", True),
         ("[]", [], False),
         ("not JSON", [], True),
         ("", [], True),

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import os
 import re
+import sqlite3
 import threading
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -425,3 +427,35 @@ def test_records_are_those_of_a_hermes_store(hermes_db: Build, tmp_path: Path) -
             assert all(isinstance(record, Record) for record in records)
             assert [r for e in again.decode(records) for r in e.records] == records
         assert 14 == again.facts()["sessions"]
+
+
+# ------------------------------------------------------------------------------------------------------ tool calls to the letter
+
+
+@pytest.mark.parametrize(
+    "calls",
+    [
+        '[{"id": "call_1", "function": {"name": "ls", "arguments": "{\\"path\\": \\"\\u00e9\\"}"}}]',
+        '[{"id":"call_1" , "n":1.50e1}]',
+        '[{"tool_calls":[1], "tool_name":"x"},{"tool_calls": [2],"tool_name":"y"}]',
+        '[{"a": 1, "a": 2}]',
+        '{"function": {"name": "ls"}}',
+        "[]",
+    ],
+)
+@pytest.mark.parametrize(
+    "content", ["text", '\0json:[{"tool_calls": [1], "tool_name": "x"}]', '\0json:{"a": [",\\"tool_calls\\":[]"]}']
+)
+def test_tool_calls_come_back_to_the_letter(hermes_db: Build, tmp_path: Path, calls: str, content: str) -> None:
+    """Also where the row holds names like the column's inside other values, and where the spelling is nobody's."""
+    path = hermes_db(LATEST, "story")
+    with closing(sqlite3.connect(path)) as db, db:
+        db.execute("UPDATE messages SET tool_calls = ?, content = ?", (calls, content))
+    with hermes.open(path, listen=ignore) as store:
+        (tmp_path / "out.jsonl").write_bytes(exported(store)[0])
+    with hermes.open(path, listen=ignore) as store, reader.open(tmp_path / "out.jsonl", listen=ignore) as again:
+        for info in store.sessions():
+            wanted = [spelled(dict(sorted(r.data.items()))) for r in store.records(info.id) if r.kind == "messages"]
+            found = [spelled(dict(sorted(r.data.items()))) for r in again.records(info.id) if r.kind == "messages"]
+            assert wanted == found
+            assert store.session(info.id).messages == again.session(info.id).messages
