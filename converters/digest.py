@@ -74,7 +74,7 @@ class ContentDigest:
     def _close_facts(self) -> None:
         self._open = False
         # Rows of other tables have no order of their own: they are sorted by what they say.
-        tables = b",".join(b'"%s":[%s]' % (name.encode(), b",".join(sorted(rows))) for name, rows in sorted(self._tables.items()))
+        tables = b",".join(b'"%s":[%s]' % (_name(name), b",".join(sorted(rows))) for name, rows in sorted(self._tables.items()))
         self._tables.clear()
         self._sha.update(b'{"digest":%d,"session":%s,"tables":{%s}}\n' % (VERSION, self._session, tables))
 
@@ -83,6 +83,10 @@ class ContentDigest:
         if self._open:
             self._close_facts()
         return self._sha.hexdigest()
+
+
+def _name(table: str) -> bytes:
+    return table.encode("utf-8", "surrogatepass")
 
 
 def content_digest(records: Iterable[Record], canonical: Canonical, *, conversation: str = "messages") -> str:

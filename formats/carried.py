@@ -9,10 +9,10 @@ when it was the stretch's last.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from typing import Generic, TypeVar
 
-__all__ = ["Carried"]
+__all__ = ["Carried", "copies"]
 
 Item = TypeVar("Item")
 
@@ -81,3 +81,13 @@ class Carried(Generic[Item]):
         self._run.clear()
         self._after_summary = False
         return out
+
+
+def copies(said: Iterable[tuple[Hashable, bool]]) -> bytearray:
+    """Return for each message, given as what it says and whether it is a summary, 1 when it is a copy and 0 when it is not."""
+    carried: Carried[None] = Carried()
+    out = bytearray()
+    for says, summary in said:
+        out.extend(copy for _, copy in carried.take(None, says=says, summary=summary))
+    out.extend(copy for _, copy in carried.end())
+    return out

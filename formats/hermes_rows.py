@@ -43,8 +43,10 @@ __all__ = [
 JSON_PREFIX = "\0json:"
 """What marks content that is JSON and not text."""
 
-_MAX_DEPTH = 253
-"""Nesting that orjson writes inside a row, and every JSON reader takes; deeper content stays the text it is stored as."""
+_MAX_DEPTH = 250
+"""Nesting that every JSON writer and reader takes inside a row of a line; deeper content stays the text it is stored as."""
+
+_HALVES = re.compile("[\ud800-\udfff]")
 
 
 def _encoder() -> Callable[[Any], str]:
@@ -67,17 +69,20 @@ _encode = _encoder()
 def number(value: Any) -> float | None:
     """Return a column's value as a finite number, or None for text, NULL and nonsense."""
     if type(value) is float or type(value) is int:
-        return float(value) if math.isfinite(value) else None
+        try:
+            return float(value) if math.isfinite(value) else None
+        except OverflowError:
+            return None  # No database holds such an integer, but an export may.
     return None
 
 
 def text_of(value: Any) -> str | None:
     """Return a column's value as text for people: bytes decoded with U+FFFD, numbers spelled, None for NULL."""
-    if value is None or type(value) is str:
-        return value
+    if value is None or _is_plain(value):
+        return value if value is None else str(value)
     if isinstance(value, bytes):
         return value.decode("utf-8", "replace")
-    return str(value)
+    return str(visible_value(value)[0]) if isinstance(value, str) else str(value)
 
 
 def state_of(row: Mapping[str, Any]) -> Literal["live", "compacted", "rewound"]:
@@ -91,11 +96,14 @@ def state_of(row: Mapping[str, Any]) -> Literal["live", "compacted", "rewound"]:
 def visible_value(value: Any) -> tuple[Any, dict[str, Any] | None]:
     """Return how a stored value is shown, and the exact note that gives it back, or None where none is needed."""
     kind = type(value)
-    if kind is str or kind is int or value is None:
+    if value is None or _is_plain(value):
         return value, None
+    if kind is str:
+        # No database gives these two, but an export of others may.
+        return visible_value(RawText(value.encode("utf-8", "surrogatepass")))
+    if kind is int:
+        return _common(value), {"int": str(value)}
     if kind is float:
-        if value - value == 0.0:
-            return value, None
         return None, {"real": "nan" if value != value else "inf" if value > 0 else "-inf"}
     if isinstance(value, RawText):
         return str(value), {"text": base64.b64encode(value.data).decode()}
@@ -110,7 +118,7 @@ def exact_value(note: Mapping[str, Any]) -> Any:
         ((kind, said),) = note.items()
         make = _EXACT.get(kind)
         try:
-            if make is not None and type(said) is _SAID.get(kind, str):
+            if make is not None and type(said) in _SAID.get(kind, (str,)):
                 return make(said)
         except ValueError as error:
             raise JsonError(f"an exact note that is none: {error}") from error
@@ -131,16 +139,23 @@ def _real(said: str) -> float:
     return value
 
 
+def _integer(said: int | str) -> int:
+    value = int(said)
+    if isinstance(said, str) and (str(value) != said or -(2**63) <= value < 2**64):
+        raise ValueError("a number in another spelling")
+    return value
+
+
 # What a note says is spelled in one way only, so that no change of it goes unnoticed.
 _EXACT: dict[str, Callable[[Any], Any]] = {
     "str": str,
     "b64": _decoded,
     "text": lambda coded: RawText(_decoded(coded)),
     "real": _real,
-    "int": int,
+    "int": _integer,
     "null": lambda _: None,
 }
-_SAID = {"int": int, "null": bool}
+_SAID = {"int": (int, str), "null": (bool,)}
 
 
 # ---------------------------------------------------------------------------------------------------------- JSON in columns
@@ -355,11 +370,17 @@ def _shown_calls(calls: str) -> Any:
 
 def _is_shown_whole(row: Mapping[str, Any]) -> bool:
     """Return whether JSON shows every value of a row as it is."""
-    for value in row.values():
-        kind = type(value)
-        if not (kind is str or kind is int or value is None or (kind is float and value - value == 0.0)):
-            return False
-    return True
+    return all(value is None or _is_plain(value) for value in row.values())
+
+
+def _is_plain(value: Any) -> bool:
+    """Return whether every JSON reader takes a text or a number as it is, or it is neither (then not)."""
+    kind = type(value)
+    if kind is str:
+        return value.isascii() or not _HALVES.search(value)
+    if kind is int:
+        return bool(-(2**63) <= value < 2**64)
+    return kind is float and value - value == 0.0
 
 
 def _is_ambiguous(shown: Any) -> bool:

@@ -16,7 +16,7 @@ from satchel.contracts import Record
 from satchel.errors import JsonError
 from satchel.formats.hermes_rows import Calls, stored_row, text_of, visible_row
 from satchel.formats.jsonl.record import RESERVED, TABLE_KEYS, VERSION, pointer
-from satchel.jsontext import loads, loads_common
+from satchel.jsontext import RawText, loads, loads_common
 
 __all__ = ["BLANK", "BROKEN", "Bad", "Exact", "Segment", "message", "messages", "parse", "salvaged", "segments", "shell"]
 
@@ -155,7 +155,7 @@ class Segment:
         several: bool,
         owned: Owned | None = None,
     ) -> None:
-        row = _restored("sessions", {k: _scalar(v) for k, v in shown.items()}, exact.of(row_at))
+        row = _restored("sessions", shown, exact.of(row_at))
         row |= _restored("columns", extra.get("columns", {}), exact.of(f"{at}/columns"))
         identity = text_of(row.get("id"))
         if identity is None and "v" not in extra and not several:
@@ -165,7 +165,7 @@ class Segment:
         self.several = several
         self.orphan = bool(extra.get("orphan"))
         self._at = at
-        self._extra = {"shown": shown, **extra}
+        self._extra = {**extra, "shown": shown}
         self.exact = exact
         self.owned = owned or Owned()
 
@@ -192,6 +192,8 @@ class Segment:
         for group in ("tables", "unknown"):
             tables += [(table, f"{at}{pointer(group, table)}", rows) for table, rows in extra.get(group, {}).items()]
         for table, place, rows in tables:
+            if table in ("sessions", "messages"):
+                raise JsonError(f"rows of {table} stand where those of other tables belong")
             for i, row in enumerate(rows):
                 yield Record(table, i, _restored(table, row, exact.of(f"{place}/{i}")))
 
@@ -207,6 +209,9 @@ def segments(line: Mapping[str, Any]) -> list[Segment]:
         raise JsonError("the key satchel has no layout number")
     if version > VERSION:
         raise JsonError(f"written by a newer Satchel (layout {version}; this one reads {VERSION})")
+    for key in ("hidden", "carried", "segments"):
+        if not isinstance(extra.get(key, []), list):
+            raise JsonError(f"what stands under satchel.{key} is no list")
     try:
         return _segments(line, extra)
     except BROKEN as error:
@@ -254,8 +259,7 @@ def messages(line: Mapping[str, Any], segment: Segment, bad: Bad | None = None) 
             if bad is None:
                 raise JsonError(f"message {i + 1} of {at} is not as it should be ({error})") from error
             bad(f"message {i + 1} of {at}", error)
-    if all(type(record.key) is int for record in records):
-        records.sort(key=_by_key)
+    records.sort(key=_by_key)
     return records
 
 
@@ -288,6 +292,8 @@ def _restored(kind: str, shown: Any, notes: Mapping[str, Mapping[str, Any]]) -> 
     if not isinstance(shown, dict):
         raise JsonError(f"what stands for {kind} is no object")
     row = stored_row(kind, shown, notes)
+    if kind != "messages":
+        row = {column: _scalar(value) for column, value in row.items()}
     if notes:
         again, _ = visible_row(Record(kind, None, row))
         for column, note in notes.items():
@@ -297,8 +303,16 @@ def _restored(kind: str, shown: Any, notes: Mapping[str, Mapping[str, Any]]) -> 
     return row
 
 
-def _by_key(record: Record) -> int:
-    return int(record.key)
+def _by_key(record: Record) -> tuple[int, Any]:
+    """Order ids as SQLite does: NULL, numbers, texts, BLOBs. Rows of the same id stay as they stand, live ones first."""
+    key = record.key
+    if key is None:
+        return 0, 0
+    if isinstance(key, int | float):
+        return 1, key
+    if isinstance(key, bytes):
+        return 3, key
+    return 2, key.data if isinstance(key, RawText) else str(key).encode("utf-8", "surrogatepass")
 
 
 def message(shown: Any, notes: Mapping[str, Mapping[str, Any]]) -> Record:

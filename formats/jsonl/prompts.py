@@ -7,11 +7,11 @@ in a group; what the person took back; and the copies that compaction stored aga
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from types import TracebackType
 
 from satchel.contracts import SessionView, Stream, Target, Written
-from satchel.formats.carried import Carried
+from satchel.formats.carried import copies
 from satchel.formats.model import Image, Message, plain_text
 from satchel.jsontext import dumps
 from satchel.timetext import iso_utc
@@ -23,17 +23,21 @@ _NAME = "prompts.jsonl"
 
 def prompts(session: SessionView) -> Iterator[tuple[Message, str]]:
     """Yield each prompt of a session with its text, oldest first."""
-    copies: Carried[Message] = Carried()
+    flags = iter(copies(_says(message) for message in _messages(session)))
+    for message in _messages(session):
+        if not next(flags):
+            yield from _typed(message)
+
+
+def _messages(session: SessionView) -> Iterator[Message]:
     for segment in range(len(session.ids)):
         for entry in session.entries(segment):
             if isinstance(entry, Message) and entry.state != "rewound":
-                says = (entry.role, plain_text(entry.blocks), len(entry.blocks))
-                for message, copy in copies.take(entry, says=says, summary=bool(entry.extra.get("summary"))):
-                    if not copy:
-                        yield from _typed(message)
-    for message, copy in copies.end():
-        if not copy:
-            yield from _typed(message)
+                yield entry
+
+
+def _says(message: Message) -> tuple[Hashable, bool]:
+    return (message.role, plain_text(message.blocks), len(message.blocks)), bool(message.extra.get("summary"))
 
 
 def _typed(message: Message) -> Iterator[tuple[Message, str]]:

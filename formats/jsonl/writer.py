@@ -7,14 +7,14 @@ Messages are written as they are read, so memory holds one message and not a ses
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import IO, Any, Literal
 
 from satchel.contracts import Export, Record, SessionView, Stream, Target, Written
-from satchel.errors import UsageError
+from satchel.errors import TargetError, UsageError
 from satchel.events import Listener
-from satchel.formats.carried import Carried
+from satchel.formats.carried import copies
 from satchel.formats.hermes_rows import (
     DERIVED,
     fact_json,
@@ -35,9 +35,10 @@ layout: Literal["file"] = "file"
 suffix = ".jsonl"
 file_name = "sessions.jsonl"
 
-_SPOOL = 4 << 20
+_SPOOL = 2 << 20
 _BATCH = 1 << 20
 _NEVER = float("-inf")
+_KEY_AND_VALUE = {"key", "value"}
 
 
 def open(target: Target, *, options: Mapping[str, Any], listen: Listener) -> Export:
@@ -155,16 +156,11 @@ class _Line:
         # The line bears the newest segment's facts, and they stand before the oldest one's messages.
         found = [_read_facts(iter(session.records(at)))[0] for at in range(len(session.ids))]
         self._begin(found[-1], session, -1)
-        copies: Carried[Record] = Carried()
+        # Which messages are copies is known only later on; to read them twice takes less memory than to hold them.
+        flags = iter(copies(_says(record) for at in range(len(session.ids)) for record in _messages(session, at)))
         for at in range(len(session.ids)):
-            for record in session.records(at):
-                if record.kind == "messages":
-                    row = record.data
-                    says = (row.get("role"), row.get("content"), row.get("tool_calls"), row.get("tool_call_id"))
-                    for known, copy in copies.take(record, says=says, summary=is_summary(row)):
-                        self._message(known, copy)
-        for known, copy in copies.end():
-            self._message(known, copy)
+            for record in _messages(session, at):
+                self._message(record, bool(next(flags)))
         self._end(session, found[-1], found)
 
     @property
@@ -294,10 +290,12 @@ class _Line:
         shown = facts.prompt() is not None
         for record in facts.others if shown else [*facts.others, *facts.prompts]:
             table = record.kind
-            if table == "state_meta" and isinstance(record.data.get("key"), str) and len(record.data) == 2:
-                key = record.data["key"]
-                out.setdefault("meta", {})[key] = self._value(record.data["value"], *at, "meta", key)
-                continue
+            if table == "state_meta" and record.data.keys() == _KEY_AND_VALUE:
+                key, meta = record.data["key"], out.get("meta", {})
+                if isinstance(key, str) and key not in meta:  # Without a unique key the table may hold it twice.
+                    out["meta"] = meta
+                    meta[key] = self._value(record.data["value"], *at, "meta", key)
+                    continue
             if table in TABLE_KEYS:
                 rows, place = out.setdefault(TABLE_KEYS[table], []), (*at, TABLE_KEYS[table])
             else:
@@ -313,6 +311,15 @@ class _Line:
         if note is not None:
             self._exact.add(dumps(pointer(*at)) + b":" + dumps(note))
         return shown
+
+
+def _messages(session: SessionView, at: int) -> Iterator[Record]:
+    return (record for record in session.records(at) if record.kind == "messages")
+
+
+def _says(record: Record) -> tuple[Hashable, bool]:
+    row = record.data
+    return (row.get("role"), row.get("content"), row.get("tool_calls"), row.get("tool_call_id")), is_summary(row)
 
 
 class _Facts:
@@ -366,16 +373,21 @@ class _Spool:
         self.items += 1
         self._waiting.append(item)
         self._bytes += len(item)
-        if self._bytes > _SPOOL:
-            if self._file is None:
-                import tempfile
+        if self._bytes > _SPOOL or self._file is not None:
+            import tempfile
 
-                self._file = tempfile.TemporaryFile(prefix="satchel-")  # noqa: SIM115
-            for waiting in self._waiting:
-                self._file.write(b"%d\n" % len(waiting))
-                self._file.write(waiting)
+            try:
+                # From here on nothing waits: long-lived items between others would leave holes in memory.
+                self._file = self._file or tempfile.TemporaryFile(prefix="satchel-")  # noqa: SIM115
+                for waiting in self._waiting:
+                    self._file.write(b"%d\n" % len(waiting))
+                    self._file.write(waiting)
+            except OSError as error:
+                folder = tempfile.gettempdir()
+                raise TargetError(
+                    f"temporary files can't be written to {folder}: {error.strerror}; set TMPDIR", subject=folder
+                ) from error
             self._waiting.clear()
-            self._bytes = 0
 
     def pour(self, put: Callable[[bytes], object], between: bytes) -> None:
         """Give every item to `put`, in order."""

@@ -102,7 +102,7 @@ def second_shown(text: str, *, content: bool) -> tuple[str, Any]:
     for char in re.sub(r'"(?:[^"\\]|\\.)*"', "", text):
         depth += (char in "[{") - (char in "]}")
         deepest = max(deepest, depth)
-    if deepest > 253:
+    if deepest > 250:
         return "none", None
     try:
         value = json.loads(text.removeprefix("\ufeff"))

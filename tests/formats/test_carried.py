@@ -6,14 +6,17 @@ from collections.abc import Iterable
 
 import pytest
 
-from satchel.formats.carried import Carried
+from satchel.formats.carried import Carried, copies
 
 
 def _flags(said: Iterable[str]) -> list[tuple[str, bool]]:
     """Return each message with whether it is a copy; a summary begins with a capital S."""
     carried: Carried[str] = Carried()
+    said = list(said)
     out = [pair for item in said for pair in carried.take(item, says=item, summary=item.startswith("S"))]
-    return out + carried.end()
+    out += carried.end()
+    assert [copy for _, copy in out] == list(copies((item, item.startswith("S")) for item in said))
+    return out
 
 
 def _said(said: str) -> str:

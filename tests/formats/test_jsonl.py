@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -373,3 +375,24 @@ def test_records_of_another_dialect_are_refused(hermes_db: Build) -> None:
         view.dialect = "claude"
         with pytest.raises(UsageError, match="claude"):
             export.add(view)
+
+
+@pytest.mark.parametrize("columns", ["key TEXT, value TEXT", "value TEXT, key", "key TEXT, val TEXT", "key TEXT, value, more"])
+def test_a_table_of_keys_that_is_made_otherwise_loses_no_row(hermes_db: Build, tmp_path: Path, columns: str) -> None:
+    """Without a unique key it may hold one key twice; and its columns may be others."""
+    path = hermes_db(LATEST, "story")
+    with closing(sqlite3.connect(path)) as db, db:
+        session_id = db.execute("SELECT min(id) FROM sessions").fetchone()[0]
+        value = "val" if "val " in columns else "value"
+        db.execute("DROP TABLE state_meta")
+        db.execute(f"CREATE TABLE state_meta ({columns})")
+        db.executemany(f"INSERT INTO state_meta (key, {value}) VALUES (?, ?)", [(f"goal:{session_id}", x) for x in "abb"])
+    out = tmp_path / "out.jsonl"
+    with hermes.open(path, listen=ignore) as store:
+        data, _, digests = exported(store, session_id)
+        out.write_bytes(data)
+        with reader.open(out, listen=ignore) as again:
+            found = _spelt(store.records(session_id))
+            assert 3 == sum(kind == "state_meta" for kind, _ in found)
+            assert found == _spelt(again.records(session_id))
+    assert digests[session_id] == _read_back(out)[session_id].content_digest

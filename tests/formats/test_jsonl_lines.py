@@ -12,6 +12,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import orjson
 import pytest
 from exporting import exported, upstream_line
 from hermes_schema import LATEST
@@ -24,6 +25,7 @@ from satchel.events import Event, Problem, ignore
 from satchel.formats.hermes_state import reader as hermes
 from satchel.formats.jsonl import reader
 from satchel.formats.jsonl.readback import ReadBack, read_back
+from satchel.formats.jsonl.record import FEATURES
 
 Build = Callable[..., Path]
 
@@ -459,3 +461,64 @@ def test_tool_calls_come_back_to_the_letter(hermes_db: Build, tmp_path: Path, ca
             found = [spelled(dict(sorted(r.data.items()))) for r in again.records(info.id) if r.kind == "messages"]
             assert wanted == found
             assert store.session(info.id).messages == again.session(info.id).messages
+
+
+# ------------------------------------------------------------------------------------------------------ lines of hostile shape
+
+_ROW = {"id": 1, "session_id": "bad", "role": "user", "content": "x", "tool_calls": None, "timestamp": 2.0}
+_SHAPES: list[Any] = [5, "x", [1], [[1]], {"a": 5}, {"a": [5]}, {"a": {"b": 1}}, True, None, [{"x": 1}], [{}], [None]]
+_VALUES: list[Any] = [10**400, 2**64, -1, [1], {"a": 1}, {"$b64": "AA=="}, True, None, "\ud83d", float("inf"), float("nan")]
+_NOTES: list[Any] = [{"str": 5}, {"b64": "!"}, {"int": "x"}, {"int": "5"}, {"real": "x"}, {"a": 1}, 5, [], {}, {"null": False}]
+_PLACES = ["/title", "/messages/0/content", "/messages/0/id", "/x/y", "", "/satchel/unknown/t/0/x", "/messages/99/content"]
+
+
+def _hostile() -> dict[str, dict[str, Any]]:
+    whole = {"id": "bad", "source": "cli", "started_at": 1.5, "messages": [_ROW], "satchel": {"v": 1}}
+    found: dict[str, dict[str, Any]] = {}
+    for key in FEATURES:
+        found |= {f"{key} is {value}": whole | {"satchel": {"v": 1, key: value}} for value in _SHAPES}
+    for name in ("started_at", "title", "source", "parent_session_id", "message_count", "estimated_cost_usd"):
+        found |= {f"{name} is {str(value)[:9]!a}": whole | {name: value} for value in _VALUES}
+    for name in ("timestamp", "id", "role", "content", "tool_calls", "active", "session_id", "reasoning"):
+        found |= {
+            f"its message's {name} is {str(value)[:9]!a}": whole | {"messages": [_ROW | {name: value}]} for value in _VALUES
+        }
+    for table in ("\ud83d", "a\0b", "", '"x"', "sessions", "messages"):
+        found[f"table {table!a}"] = whole | {"satchel": {"v": 1, "unknown": {table: [{"session_id": "bad", "x": 1}]}}}
+    for note in _NOTES:
+        found |= {f"note {note} at {place}": whole | {"satchel": {"v": 1, "exact": {place: note}}} for place in _PLACES}
+    return found
+
+
+def test_a_line_of_any_shape_costs_that_line_at_most(tmp_path: Path) -> None:
+    """Whatever stands where something else should, its neighbour is read, and what is read can be written again."""
+    for how, bad in _hostile().items():
+        # What a library for JSON refuses, a lone surrogate say, is no matter of this test.
+        text = json.dumps(bad) + "\n" + _line("good", "x")
+        store, heard = _open(tmp_path / "in.jsonl", text)
+        with store:
+            ids = [info.id for info in store.sessions()]
+            assert "good" in ids, how
+            for info in store.sessions():
+                assert list(store.decode(store.records(info.id))), how
+            data, _, digests = exported(store)
+        for line in data.splitlines() if "table" not in how else ():
+            orjson.loads(line)
+        (tmp_path / "out.jsonl").write_bytes(data)
+        back = list(read_back(tmp_path / "out.jsonl", update=lambda _: None))
+        assert [digests[session_id] for session_id in ids] == [getattr(found, "content_digest", found) for found in back], how
+        assert ids == ["good"] or len(ids) == 2 or heard, how
+
+
+def test_ids_of_any_type_keep_their_order(tmp_path: Path) -> None:
+    """A store without a key on `messages.id` may hold any of them; they stand as SQLite orders them."""
+    live = [{"id": key, "role": "user", "content": str(n)} for n, key in ((1, None), (3, 2), (5, "a"), (6, "b"), (7, "b"))]
+    hidden = [{"id": key, "role": "user", "content": str(n), "active": 0} for n, key in ((2, None), (4, 2.5), (8, "b"))]
+    store, _ = _open(tmp_path / "in.jsonl", json.dumps({"id": "s", "messages": live, "satchel": {"v": 1, "hidden": hidden}}))
+    with store:
+        assert list("12345678") == _said(store, "s")
+        data, _, digests = exported(store)
+    (tmp_path / "out.jsonl").write_bytes(data)
+    (back,) = read_back(tmp_path / "out.jsonl", update=lambda _: None)
+    assert isinstance(back, ReadBack)
+    assert digests["s"] == back.content_digest
