@@ -292,7 +292,7 @@ def _restored(kind: str, shown: Any, notes: Mapping[str, Mapping[str, Any]]) -> 
     if not isinstance(shown, dict):
         raise JsonError(f"what stands for {kind} is no object")
     row = stored_row(kind, shown, notes)
-    if kind != "messages":
+    if kind != "messages" and not _PARSED.isdisjoint(map(type, row.values())):
         row = {column: _scalar(value) for column, value in row.items()}
     if notes:
         again, _ = visible_row(Record(kind, None, row))
@@ -334,6 +334,9 @@ def message(shown: Any, notes: Mapping[str, Mapping[str, Any]]) -> Record:
 def _in_order(columns: tuple[str, ...]) -> bool:
     """Return whether columns stand as the digest takes them: sorted, the id last."""
     return columns[-1:] == ("id",) and list(columns[:-1]) == sorted(columns[:-1])
+
+
+_PARSED = frozenset((dict, list, bool))
 
 
 def _scalar(value: Any) -> Any:
