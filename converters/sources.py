@@ -164,7 +164,7 @@ def forget_stdin() -> None:
 
 def spare(sources: Sequence[Source], output: str | os.PathLike[str], *, file_name: str = "") -> None:
     """
-    Make sure that an output would overwrite none of the stores, nor what belongs to them.
+    Make sure that an output would overwrite or remove none of the stores, nor what belongs to them.
 
     Args:
         output: The file or folder that is to be written.
@@ -173,14 +173,26 @@ def spare(sources: Sequence[Source], output: str | os.PathLike[str], *, file_nam
     Raises:
         UsageError: It would.
     """
+    from satchel.manifest.paths import hidden_name, is_temporary
+
     target = Path(output)
     written = [target, target.with_name(f"{target.name}.manifest.jsonl") if target.name else target]
-    if file_name and (target.is_dir() or os.fspath(output).endswith(("/", os.sep))):
+    is_folder = target.is_dir() or os.fspath(output).endswith(("/", os.sep))
+    if file_name and is_folder:
         names = ("manifest.jsonl", "SHA256SUMS", "satchel-manifest.jsonl", "satchel-SHA256SUMS")
         written = [target / name for name in (file_name, *names)]
+    written += [path.with_name(hidden_name(path.name, ".partial")) for path in written if path.name.endswith("manifest.jsonl")]
+    swept = os.path.realpath(target if is_folder else target.parent)
     for source in sources:
         # SQLite keeps its files beside the database itself, not beside a link to it.
         stores = {source.path, Path(os.path.realpath(source.path))}
+        for store in stores:
+            folder = os.path.realpath(store.parent)
+            if is_temporary(store.name) and (folder == swept or (is_folder and folder.startswith(os.path.join(swept, "")))):
+                raise UsageError(
+                    f"{store} has the name of a temporary file, which a run into {target} may remove: copy it, and read the copy",
+                    subject=store,
+                )
         for store, side in product(stores, ("", "-wal", "-shm", "-journal")):
             kept = store.with_name(store.name + side)
             for path in written:

@@ -10,14 +10,16 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from importlib import import_module
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from satchel.digest import content_digest, lineage_digest
-from satchel.errors import SatchelError
+from satchel.errors import ManifestError, SatchelError, UsageError
 from satchel.events import Listener, ignore
-from satchel.manifest.verify import Finding, Report, verify
+from satchel.formats import registry
+from satchel.manifest.paths import shown
+from satchel.manifest.report import Finding, Report
+from satchel.manifest.verify import verify
 
 if TYPE_CHECKING:
     from satchel.contracts import Store
@@ -32,6 +34,9 @@ def check(path: str | os.PathLike[str], *, content: bool = False, listen: Listen
     """
     Compare an export with its manifest; with `content` also what its files say with the digests taken when they were written.
 
+    Files that have no content to compare, by their format or the options of the export, are notes of the kind "unchecked". What
+    should have one and has none is a finding.
+
     Raises:
         NotFound: Nothing is at the path.
     """
@@ -39,21 +44,25 @@ def check(path: str | os.PathLike[str], *, content: bool = False, listen: Listen
 
 
 def _content(
-    path: str, update: Callable[[bytes], None], /, *, file: Mapping[str, Any], sessions: Iterator[dict[str, Any]]
+    path: str,
+    update: Callable[[bytes], None],
+    /,
+    *,
+    file: Mapping[str, Any],
+    header: Mapping[str, Any],
+    sessions: Iterator[dict[str, Any]],
 ) -> Iterable[Finding]:
-    name = str(file.get("path"))
+    name = shown(str(file.get("path")))
     module = _READ_BACK.get(str(file.get("format")))
+    if module is None:
+        return [_without_reader(name, str(file.get("format")))]
+    options = header.get("options")
+    if isinstance(options, dict) and (only := options.get("only")):
+        text = f"{name}: its content was not compared, since the export left parts out (only: {shown(str(only))})"
+        return [Finding("unchecked", name, text)]
     findings: list[Finding] = []
-    # A session that was not read whole has no digest; where none has one, as with prompts alone, there is nothing to compare.
-    begin: list[dict[str, Any]] = []
-    for line_of_session in sessions:
-        begin.append(line_of_session)
-        if line_of_session.get("content_digest") is not None:
-            break
-    if module is None or (begin and begin[-1].get("content_digest") is None):
-        return findings
     read_back = import_module(module).read_back
-    expected = chain(begin, sessions)
+    expected = _explained(name, sessions, findings)
     line: int | None = None
     digests: list[Any] = []
 
@@ -75,9 +84,30 @@ def _content(
         digests.append(found)
     close()
     for left in expected:
-        if left.get("content_digest") is not None:
+        if left.get("content_digest") is not None or left.get("line") is not None:
             findings.append(Finding("content", name, f"{name}: session {left.get('session_id')} is listed and not there"))
     return findings
+
+
+def _without_reader(name: str, format: str) -> Finding:
+    try:
+        registry.writer(format)
+    except UsageError:
+        text = f"{name}: its content could not be compared: no format is called {shown(format)!r} here"
+        return Finding("content", name, text)
+    except SatchelError:
+        pass  # a plug-in that is there, and broken
+    text = f"{name}: its content was not compared, since files of the format {shown(format)} are not read back"
+    return Finding("unchecked", name, text)
+
+
+def _explained(name: str, sessions: Iterable[dict[str, Any]], findings: list[Finding], /) -> Iterator[dict[str, Any]]:
+    # A session has no digest when it was not read whole. Nothing else may switch the comparison off.
+    for line in sessions:
+        if line.get("content_digest") is None and not line.get("incomplete"):
+            text = f"{name}: session {line.get('session_id')} has no content digest to compare with, and nothing says why"
+            findings.append(Finding("content", name, text))
+        yield line
 
 
 def _differences(name: str, digests: Sequence[Any], wanted: Mapping[str, Any] | None) -> Iterator[Finding]:
@@ -115,7 +145,10 @@ def compare_with_sources(report: Report, sources: Sequence[Any], *, listen: List
     findings: list[Finding] = []
     if report.manifest is None:
         return findings
-    manifest = read_manifest(report.manifest)
+    try:
+        manifest = read_manifest(report.manifest)
+    except ManifestError:
+        return findings  # which the report names
     with ExitStack() as stack:
         stores = [store for _, store in open_all(stack, sources, listen=listen)]
         known = [{info.id for info in store.sessions(counts=False)} for store in stores]

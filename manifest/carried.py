@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from satchel.errors import JsonError, ManifestError
-from satchel.manifest.lines import raw_lines
+from satchel.manifest.lines import READABLE, VERSION, raw_lines
 from satchel.manifest.paths import CHUNK, sha256_of, shown, size_of, unsafe_because
 from satchel.manifest.stream import FileEntry
 
@@ -49,6 +49,8 @@ class Tally:
         elif line.get("type") == "file":
             self.files += 1
             self.bytes += as_count(line.get("bytes"))
+        elif line.get("type") == "loss":
+            self.lost += as_count(line.get("lost"))
 
 
 @dataclass(slots=True)
@@ -76,8 +78,21 @@ def sections_of(path: str, end: int, /, *, sealed: bool) -> list[Section]:
         if not sections or line.startswith(b'{"type":"header"'):
             if sections:
                 sections[-1] = sections[-1]._replace(end=start)
-            sections.append(Section(path, line, start + len(line), end, sealed))
+            sections.append(Section(path, _of_today(line), start + len(line), end, sealed))
     return sections
+
+
+def _of_today(header: bytes) -> bytes:
+    # The lines of every version that is read may stand in a manifest of the newest, whose header they then get.
+    from satchel.jsontext import dumps, loads
+
+    try:
+        value = loads(header)
+    except JsonError:
+        return header
+    if not isinstance(value, dict) or value.get("version") not in READABLE or value["version"] == VERSION:
+        return header
+    return dumps(value | {"version": VERSION}) + b"\n"
 
 
 def look_back(root: str, sections: list[Section], /) -> Carried:

@@ -1,17 +1,22 @@
 """
 A manifest as a file: JSON lines, sealed by the last one.
 
-    {"type":"header","schema":"satchel-manifest","version":1,"writer":…,"format":…,"rules":…,"options":{…}}
+    {"type":"header","schema":"satchel-manifest","version":2,"writer":…,"format":…,"rules":…,"options":{…}}
     {"type":"session","session_id":…,"agent":…,"lineage_session_ids":[…],"file":…,…}
     {"type":"file","path":…,"bytes":…,"sha256":…,"format":…,"session_id":…,"lineage_session_ids":[…],"message_count":…,"sessions":…}
-    {"type":"totals","sessions":…,"messages":…,"files":…,"bytes":…,"lost":…,"sha256":…}
+    {"type":"loss","lost":…}
+    {"type":"totals","sessions":…,"messages":…,"files":…,"bytes":…,"lost":…,"covers":…,"sha256":…}
 
-The keys stand in this order. `sha256` of the last line is that of all bytes above it, line ends included: a manifest where it is
-right is sealed, any other is that of an unfinished run, or altered. A manifest may have several headers: each speaks of the lines
-below it, down to the next one (lines that an earlier run wrote keep their header). Lines and keys that are not known are skipped.
+The keys stand in this order. `sha256` of the last line is that of all bytes before it, the beginning of its own line included: a
+manifest where it is right is sealed, any other is that of an unfinished run, or altered. (In version 1 it was that of the lines
+above alone, so that nothing guarded the totals; there were no `loss` lines and no `covers`. It is read, and written no more.) A
+manifest may have several headers: each speaks of the lines below it, down to the next one (lines that an earlier run wrote keep
+their header). Lines and keys that are not known are skipped.
 
-In a folder the manifest is `manifest.jsonl`, with `SHA256SUMS` beside it. Where another program keeps a `manifest.jsonl`, it is
-`satchel-manifest.jsonl`, and only the files it lists are its business. For a single file it is `<file>.manifest.jsonl`.
+A manifest is what its first line says, whatever its name; a link is none. In a folder it is put under `manifest.jsonl`, with
+`SHA256SUMS` beside it, and covers the folder: a file that no line lists is unexpected. Where another program keeps a
+`manifest.jsonl`, ours is `satchel-manifest.jsonl`, and covers the files it lists; so does that of a single file,
+`<file>.manifest.jsonl`.
 """
 
 from __future__ import annotations
@@ -31,14 +36,18 @@ from satchel.manifest.paths import CHUNK, open_regular, shown
 __all__ = [
     "BESIDE",
     "FOLDER",
+    "READABLE",
     "SCHEMA",
     "SHARED",
     "VERSION",
     "Line",
     "Manifest",
     "header_of",
+    "is_own_manifest",
+    "is_readable",
     "kept_name",
     "manifest_in",
+    "put_seal",
     "raw_lines",
     "read_manifest",
     "sums_in",
@@ -47,7 +56,10 @@ __all__ = [
 ]
 
 SCHEMA = "satchel-manifest"
-VERSION = 1
+VERSION = 2
+READABLE = (1, VERSION)
+"""The versions that are read; the lines of each may stand in a manifest of the newest."""
+
 FOLDER = "manifest.jsonl"
 SHARED = "satchel-manifest.jsonl"
 BESIDE = ".manifest.jsonl"
@@ -58,9 +70,12 @@ _SHARED_SUMS = "satchel-SHA256SUMS"
 _LONGEST = 64 << 20  # bytes of a line; nothing of ours comes near
 # Compiled when first used: a verification of one file needs neither.
 _KEPT = r"((?:satchel-)?manifest)\.([1-9][0-9]*)\.jsonl"
+_SEAL = rb',"sha256":"([0-9a-f]{64})"\}\n'
+_SEAL_BYTES = 78
 _SUM = rb"(?s:(\\?)([0-9a-f]{64}) [ *](.+))"
-# None: open_regular's own, for what is no regular file.
+# None: open_regular's own, for what is no regular file; ELOOP: a link.
 _NOTHING_THERE = (None, errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.ENXIO, errno.ENAMETOOLONG)
+_ALTERED = "its lines do not have the digest that its last line gives: it was altered"
 _ESCAPES = {ord("\\"): "\\\\", ord("\n"): "\\n", ord("\r"): "\\r"}
 
 
@@ -123,17 +138,21 @@ def read_manifest(path: str | os.PathLike[str], /) -> Manifest:
     Read the two ends of a manifest and see whether it is sealed.
 
     Raises:
-        ManifestError: It cannot be read, has no header of ours, or is of a newer version.
+        ManifestError: It cannot be read, is a link, has no header of ours, or is of a newer version.
     """
     name = os.fspath(path)
+    if os.path.islink(name):
+        message = f"{shown(name)} is a symbolic link, which is not followed: name what it leads to"
+        raise ManifestError(message, subject=name)
     header = header_of(name)
     if header is None:
         raise ManifestError(f"{shown(name)} is no manifest of Satchel: its first line is not the header of one", subject=name)
     version = header.get("version")
-    if version != VERSION:
-        raise ManifestError(f"{shown(name)} is a manifest of version {version!r}; this Satchel reads {VERSION}", subject=name)
+    if not is_readable(header):
+        told = shown(repr(version))
+        raise ManifestError(f"{shown(name)} is a manifest of version {told}; this Satchel reads 1 to {VERSION}", subject=name)
     try:
-        with open_regular(name, follow=True) as file:
+        with open_regular(name) as file:
             last, start = _last_line(file)
             digest = _digest(file, start)
     except OSError as error:
@@ -147,17 +166,38 @@ def read_manifest(path: str | os.PathLike[str], /) -> Manifest:
         why = "its last line is cut off"
     elif totals is None:
         why = "it does not end with its totals: the run that wrote it did not finish"
-    elif totals.get("sha256") != digest.hexdigest():
-        why = "its lines do not have the digest that its last line gives: it was altered"
+    elif version == 1:
+        why = "" if totals.get("sha256") == digest.hexdigest() else _ALTERED
+    else:
+        # What follows the seal would not be covered by it, so it has to be the very end.
+        digest.update(last[:-_SEAL_BYTES])
+        seal = re.fullmatch(_SEAL, last[-_SEAL_BYTES:])
+        why = "" if seal and seal[1].decode() == digest.hexdigest() else _ALTERED
+        last = last[-_SEAL_BYTES:]
     digest.update(last)
     return Manifest(path=name, header=header, totals=totals, sealed=not why, why=why, sha256=digest.hexdigest(), end=end)
+
+
+def is_readable(header: Mapping[str, Any], /) -> bool:
+    """Return whether a header is one of ours, in a version that is read."""
+    version = header.get("version")
+    return header.get("schema") == SCHEMA and type(version) is int and version in READABLE
+
+
+def put_seal(totals: bytes, digest: hashlib._Hash, /) -> bytes:
+    """Return the JSON object of the totals as the last line, sealed; `digest` has all bytes above, and gets those of the line."""
+    opened = totals[:-1]
+    digest.update(opened)
+    seal = b',"sha256":"%s"}\n' % digest.hexdigest().encode()
+    digest.update(seal)
+    return opened + seal
 
 
 def raw_lines(path: str, start: int = 0, end: int | None = None, /) -> Iterator[tuple[int, bytes]]:
     """Yield each line between two bytes of a file with the byte it starts at. Raises OSError."""
     # Whoever starts in the middle wants a few lines only.
     with (
-        open_regular(path, follow=True) as raw,
+        open_regular(path) as raw,
         open(raw.fileno(), "rb", buffering=16384 if start else 65536, closefd=False) as file,
     ):
         file.seek(start)
@@ -168,13 +208,13 @@ def raw_lines(path: str, start: int = 0, end: int | None = None, /) -> Iterator[
 
 def header_of(path: str, /) -> dict[str, Any] | None:
     """
-    Return the header of a manifest of ours; None for anything else, or nothing, at the path.
+    Return the header of a manifest of ours; None for anything else, a link, or nothing, at the path.
 
     Raises:
         ManifestError: There is a file that cannot be read, so that nobody knows.
     """
     try:
-        with open_regular(path, follow=True) as raw, open(raw.fileno(), "rb", closefd=False) as file:
+        with open_regular(path) as raw, open(raw.fileno(), "rb", closefd=False) as file:
             first = file.readline(CHUNK)
     except OSError as error:
         if error.errno in _NOTHING_THERE:
@@ -182,6 +222,14 @@ def header_of(path: str, /) -> dict[str, Any] | None:
         raise _unreadable(path, error) from error
     header = _object(first)
     return header if header is not None and header.get("type") == "header" and header.get("schema") == SCHEMA else None
+
+
+def is_own_manifest(path: str, /) -> bool:
+    """Return whether a manifest of ours is at a path, sealed or not; what cannot be read is none."""
+    try:
+        return header_of(path) is not None
+    except ManifestError:
+        return False
 
 
 def manifest_in(folder: str, /) -> str:
@@ -202,11 +250,12 @@ def kept_name(name: str, /) -> tuple[str, int] | None:
     return (f"{match[1]}.jsonl", int(match[2])) if match else None
 
 
-def sums_in(folder: str, manifest: str, /) -> str:
+def sums_in(folder: str, manifest: str, digest: str = "", /) -> str:
     """
     Return the name that the checksum list of a manifest has, or would have.
 
-    A list is ours when its last line names our manifest. Where somebody else's `SHA256SUMS` is, ours is `satchel-SHA256SUMS`.
+    A list is ours when its last line names our manifest, or has its digest, when that is given. Where somebody else's
+    `SHA256SUMS` is, ours is `satchel-SHA256SUMS`.
 
     Raises:
         ManifestError: There is one that cannot be read.
@@ -220,7 +269,7 @@ def sums_in(folder: str, manifest: str, /) -> str:
                 continue
             raise _unreadable(os.path.join(folder, name), error) from error
         match = re.fullmatch(_SUM, last.rstrip(b"\n"))
-        if match and match[3] == os.fsencode(manifest):
+        if match and (match[3] == os.fsencode(manifest) or match[2].decode() == digest):
             return name
     return _SHARED_SUMS if os.path.lexists(os.path.join(folder, _SUMS)) else _SUMS
 

@@ -5,9 +5,10 @@ The order in which things become durable, and what a crash leaves at each point:
 
 1. The partial manifest (`satchel.manifest.unfinished`) lists a batch of files; then the files get their final names. A crash
    leaves whole files, a partial manifest that knows them, and no manifest of this run.
+   Before the last batch gets them, the manifest and `SHA256SUMS` are complete and flushed under temporary names.
 2. When all files are in place, `SHA256SUMS` is replaced. A crash leaves it one digest ahead: that of the manifest to come.
 3. An older manifest is kept as `manifest.<n>.jsonl`, a second name of the same file.
-4. The manifest, complete and flushed under a temporary name, gets its final one. It is the last thing to appear.
+4. The manifest gets its final name. It is the last thing to appear.
 5. The partial manifest is removed, and with it the lock.
 
 So a manifest that is there was sealed when everything in it was durable. A folder that had one before keeps that until step 4:
@@ -20,7 +21,7 @@ import hashlib
 import os
 from collections.abc import Mapping, Sequence
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 from satchel.errors import ManifestError, TargetError, TargetExists
 from satchel.events import Listener, Problem, ignore
@@ -34,15 +35,17 @@ from satchel.manifest.lines import (
     VERSION,
     Manifest,
     header_of,
+    is_own_manifest,
     kept_name,
     manifest_in,
+    put_seal,
     read_manifest,
     sums_in,
     sums_line,
 )
 from satchel.manifest.paths import CHUNK, hidden_name, is_temporary, sha256_of, shown, sweep, unsafe_because
-from satchel.manifest.stream import FileEntry, HashingStream
-from satchel.manifest.target import DirectoryTarget, FileTarget
+from satchel.manifest.stream import FileEntry
+from satchel.manifest.target import DirectoryTarget, FileTarget, Ready
 from satchel.manifest.unfinished import Unfinished
 
 __all__ = ["SESSION_KEYS", "Manifest", "ManifestWriter", "read_manifest"]
@@ -144,6 +147,7 @@ class ManifestWriter:
                 target.deferred = True
                 target.reserved = _is_reserved
             partial.write(self._header)
+            partial.flush()  # at once: by its header the next run knows it
         except BaseException:
             self._leave()
             raise
@@ -197,15 +201,23 @@ class ManifestWriter:
             TargetError: The disk refused.
         """
         partial = self._open_partial()
-        try:
-            self._target.commit()
+        made: list[_Made] = []
+
+        def before(entries: Sequence[FileEntry]) -> None:
             for name in self._by_file:
                 raise ManifestError(f"a session is said to be in {shown(name)}, which was not written", subject=name)
-            for entry in self._target.files:
+            files = [*self._target.files, *entries]
+            for entry in files:
                 self._carried.files.pop(entry.path, None)
+            if lost:
+                partial.write(self._dumps({"type": "loss", "lost": lost}) + b"\n")
             new = Section(partial.path, self._header, partial.inherited + len(self._header), partial.flush(), False)
             self._tally.lost += lost
-            self._publish(new)
+            made.append(self._make(new, files))
+
+        try:
+            self._target.commit(before=before)
+            self._publish(made[0])
         except OSError as error:
             self._leave()
             raise failure(error, self.path) from error
@@ -259,8 +271,14 @@ class ManifestWriter:
         elif self._old is None:
             if os.path.lexists(self.path):
                 raise TargetError(f"{shown(self.path)} is in the way: it is no manifest of Satchel", subject=self.path)
+            if self._name == SHARED and os.path.islink(os.path.join(target.root, FOLDER)):
+                message = f"{FOLDER} is a symbolic link, which is not followed: the manifest of this run is {SHARED}"
+                self._listen(Problem(target.root, message))
             if self._name == FOLDER and not self._carried.sections:
-                others = [name for name in os.listdir(target.root) if not _is_reserved(name)]
+                known = (hidden_name(FOLDER, ".partial"), sums_in(target.root, FOLDER))
+                names = (name for name in os.listdir(target.root) if name not in known)
+                # The name alone makes no older manifest: `verify` will look into it, too.
+                others = [name for name in names if not (kept_name(name) and is_own_manifest(os.path.join(target.root, name)))]
                 if others:
                     message = f"the folder holds other things already ({shown(min(others))}, …); verify will name each such file"
                     self._listen(Problem(target.root, message))
@@ -286,7 +304,8 @@ class ManifestWriter:
             self._tally.add(row)
         partial.sync()
 
-    def _publish(self, new: Section) -> None:
+    def _make(self, new: Section, files: Sequence[FileEntry]) -> _Made:
+        # The manifest and the checksums, durable under temporary names: a full disk is met while nothing else has its name.
         target, tally = self._target, self._tally
         stream = target.aside(self._name)
         above = hashlib.sha256()
@@ -294,24 +313,27 @@ class ManifestWriter:
             above.update(piece)
             stream.write(piece)
         totals = {"type": "totals", "sessions": tally.sessions, "messages": tally.messages, "files": tally.files}
-        last = self._dumps(totals | {"bytes": tally.bytes, "lost": tally.lost, "sha256": above.hexdigest()}) + b"\n"
-        stream.write(last)
-        whole = above.copy()
-        whole.update(last)
-        same = self._old is not None and self._old.sha256 == whole.hexdigest()
-        if isinstance(target, DirectoryTarget):
-            self._publish_sums(whole.hexdigest())
-            if self._old is not None and not same:
-                self._keep_old()
-        if same:
-            target.drop(stream)
-        else:
-            target.place(stream, replace=self._old is not None or target.force)
+        totals |= {"bytes": tally.bytes, "lost": tally.lost, "covers": "folder" if self._name == FOLDER else "files"}
+        whole = above
+        stream.write(put_seal(self._dumps(totals), whole))
+        sums = self._make_sums(whole.hexdigest(), files) if isinstance(target, DirectoryTarget) else None
+        return _Made(target.close(stream), sums, self._old is not None and self._old.sha256 == whole.hexdigest())
 
-    def _publish_sums(self, manifest: str) -> None:
+    def _publish(self, made: _Made) -> None:
+        target = self._target
+        if made.sums is not None:
+            target.place(made.sums, replace=True)
+        if made.same:
+            target.drop(made.manifest)
+            return
+        if isinstance(target, DirectoryTarget) and self._old is not None:
+            self._keep_old()
+        target.place(made.manifest, replace=self._old is not None or target.force)
+
+    def _make_sums(self, manifest: str, files: Sequence[FileEntry]) -> Ready | None:
         target = self._target
         name = sums_in(target.root, self._name)
-        entries = [*(entry for _, entry in self._carried.files.values()), *target.files]
+        entries = [*(entry for _, entry in self._carried.files.values()), *files]
         lines = [sums_line(entry.path, entry.sha256) for entry in sorted(entries, key=lambda entry: os.fsencode(entry.path))]
         lines.append(sums_line(self._name, manifest))
         data = b"".join(lines)
@@ -319,16 +341,20 @@ class ManifestWriter:
         try:
             with open(path, "rb") as file:
                 if file.read(len(data) + 1) == data:
-                    return
+                    return None
         except OSError:
             pass
-        stream: HashingStream = target.aside(name)
+        stream = target.aside(name)
         stream.write(data)
-        target.place(stream, replace=True)
+        return target.close(stream)
 
     def _keep_old(self) -> None:
         root = self._target.root
-        numbers = [kept[1] for name in os.listdir(root) if (kept := kept_name(name)) and kept[0] == self._name]
+        numbers = [
+            kept[1]
+            for name in os.listdir(root)
+            if (kept := kept_name(name)) and kept[0] == self._name and is_own_manifest(os.path.join(root, name))
+        ]
         number = max(numbers, default=0)
         stem = self._name.removesuffix(".jsonl")
         if number and os.path.getsize(self.path) == os.path.getsize(os.path.join(root, f"{stem}.{number}.jsonl")):
@@ -336,7 +362,10 @@ class ManifestWriter:
             buffer = bytearray(CHUNK)
             if sha256_of(os.path.join(root, f"{stem}.{number}.jsonl"), buffer) == sha256_of(self.path, buffer):
                 return
-        name = f"{stem}.{number + 1}.jsonl"
+        number += 1
+        while os.path.lexists(os.path.join(root, f"{stem}.{number}.jsonl")):
+            number += 1  # it is somebody else's
+        name = f"{stem}.{number}.jsonl"
         try:
             os.link(self.path, os.path.join(root, name))
         except OSError:
@@ -344,10 +373,12 @@ class ManifestWriter:
             with open(self.path, "rb", buffering=0) as file:
                 while block := file.read(CHUNK):
                     stream.write(block)
-            self._target.place(stream, replace=False)
+            self._target.place(self._target.close(stream), replace=False)
 
     def _leave(self) -> None:
         self._target.announce = _too_late
+        # Before the partial manifest goes: without it, nobody would know them for what they are.
+        self._target.give_up()
         if self._partial is not None:
             ours = bool(self._target.files) or any(map(self._is_in_place, self._announced))
             self._partial.leave(ours=ours, inherited=bool(self._carried.unfinished))
@@ -358,6 +389,12 @@ class ManifestWriter:
             return sha256_of(os.path.join(self._target.root, entry.path), bytearray(CHUNK)) == (entry.bytes, entry.sha256)
         except OSError:
             return False
+
+
+class _Made(NamedTuple):
+    manifest: Ready
+    sums: Ready | None
+    same: bool
 
 
 class _OfFile:

@@ -7,12 +7,14 @@ such names; `size_of` and `open_regular` see to it that no link leads out of the
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import io
 import os
 import re
 import stat
 import time
+from collections.abc import Iterator
 
 from satchel.errors import TargetError
 
@@ -20,6 +22,7 @@ __all__ = [
     "CHUNK",
     "hidden_name",
     "is_temporary",
+    "left_over",
     "open_regular",
     "safe_relative",
     "sha256_of",
@@ -34,7 +37,7 @@ CHUNK = 1 << 20
 """Bytes read or written at once."""
 
 _NAME_MAX = 255
-_STALE = 86_400.0  # seconds after which a temporary file belongs to no living run
+_STALE = 86_400.0  # seconds after which a temporary file hardly belongs to a living run
 _TEMPORARY = r"(?s:\..*\.([0-9a-f]{8})\.satchel-tmp)"
 _NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0)
 _OPEN = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
@@ -109,26 +112,33 @@ def size_of(root: str, name: str, linked: dict[str, str], /) -> int | str | None
 
 
 def _link_before(root: str, name: str, linked: dict[str, str]) -> str:
-    at = name.rfind("/")
-    if at < 0:
-        return ""
-    folder = name[:at]
-    if folder not in linked:
-        why = _link_before(root, folder, linked)
-        if not why and os.path.islink(os.path.join(root, folder)):
-            why = f"{shown(folder)} is a symbolic link"
-        linked[folder] = why
-    return linked[folder]
+    # From the top down to the first link or gap: a name of any length costs no more than what is there of it.
+    at = name.find("/")
+    while at >= 0:
+        folder = name[:at]
+        why = linked.get(folder)
+        if why is None:
+            try:
+                mode = os.lstat(os.path.join(root, folder)).st_mode
+            except OSError:
+                return ""
+            why = linked[folder] = f"{shown(folder)} is a symbolic link" if stat.S_ISLNK(mode) else ""
+        if why:
+            return why
+        at = name.find("/", at + 1)
+    return ""
 
 
-def open_regular(path: str, /, *, follow: bool = False) -> io.FileIO:
+def open_regular(path: str, /) -> io.FileIO:
     """
-    Open a regular file for reading, unbuffered; a link at its name only with `follow`.
+    Open a regular file for reading, unbuffered.
 
     Raises:
-        OSError: It cannot be opened, or is anything but a regular file (a pipe does not block).
+        OSError: It cannot be opened, or is anything but a regular file, so a link (a pipe does not block).
     """
-    fd = os.open(path, _OPEN if follow else _OPEN | _NO_FOLLOW)
+    if not _NO_FOLLOW and os.path.islink(path):
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)
+    fd = os.open(path, _OPEN | _NO_FOLLOW)
     try:
         if not stat.S_ISREG(os.fstat(fd).st_mode):
             raise OSError(f"{shown(path)} is not a regular file")
@@ -175,14 +185,13 @@ def _cut(name: str, limit: int) -> str:
     return name if len(encoded) <= limit else encoded[:limit].decode("utf-8", "ignore")
 
 
-def sweep(folder: str, /, *, tag: str = "", deep: bool = False) -> None:
+def sweep(folder: str, /, *, tag: str, deep: bool = False) -> None:
     """
-    Remove temporary files of runs that died.
+    Remove the temporary files of a run that died.
 
-    With a tag (the first five of the eight digits; see `satchel.manifest.unfinished`) those of that run, else those older than a
-    day; in sub-folders only when it is to go deep. Files that cannot be removed stay.
+    They are known by its tag, the first five of the eight digits, which its partial manifest gave them (see
+    `satchel.manifest.unfinished`); in sub-folders only when it is to go deep. Files that cannot be removed stay.
     """
-    oldest = time.time() - _STALE
     todo = [folder]
     while todo:
         try:
@@ -195,9 +204,27 @@ def sweep(folder: str, /, *, tag: str = "", deep: bool = False) -> None:
                 if entry.is_dir(follow_symlinks=False):
                     if deep:
                         todo.append(entry.path)
-                elif (match := re.fullmatch(_TEMPORARY, entry.name)) and entry.is_file(follow_symlinks=False):
-                    ours = match[1].startswith(tag) if tag else entry.stat(follow_symlinks=False).st_mtime < oldest
-                    if ours:
-                        os.unlink(entry.path)
+                    continue
+                match = re.fullmatch(_TEMPORARY, entry.name)
+                if match and match[1].startswith(tag) and entry.is_file(follow_symlinks=False):
+                    os.unlink(entry.path)
             except OSError:
                 continue
+
+
+def left_over(folder: str, /) -> Iterator[str]:
+    """
+    Yield the names in a folder that look like temporary files of a run that died: nothing was written to them for a day.
+
+    That is a guess, which nobody may delete by: a run without a manifest leaves nothing that proves a file to be its own.
+    """
+    oldest = time.time() - _STALE
+    try:
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                if not is_temporary(entry.name) or not entry.is_file(follow_symlinks=False):
+                    continue
+                if entry.stat(follow_symlinks=False).st_mtime < oldest:
+                    yield entry.name
+    except OSError:
+        return

@@ -14,7 +14,7 @@ appears while the run goes on. With `force` the name is replaced: a symbolic lin
 is left alone. The new file's mode obeys the umask, and is never wider than that of the file it replaces.
 
 A run that was killed leaves temporary files. They never have a final name; the next run into the folder removes those of a dead
-run with a manifest, and any that are older than a day.
+run with a manifest, whose partial one proves them to be its own, and names those that have been lying there for a day.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from types import TracebackType
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple, Self
 
 from satchel.errors import TargetError, TargetExists
-from satchel.events import FileWritten, Listener, ignore
+from satchel.events import FileWritten, Listener, Problem, ignore
 from satchel.manifest.disk import CREATE, failure, flush_folder, into, quietly, rename_new, syncfs, umask
-from satchel.manifest.paths import safe_relative, shown, sweep, temporary_name
+from satchel.manifest.paths import left_over, safe_relative, shown, temporary_name
 from satchel.manifest.stream import FileEntry, HashingStream
 
 if TYPE_CHECKING:
     from satchel import contracts
 
-__all__ = ["DirectoryTarget", "FileEntry", "FileTarget", "HashingStream", "PipeTarget"]
+__all__ = ["DirectoryTarget", "FileEntry", "FileTarget", "HashingStream", "PipeTarget", "Ready"]
 
 _BATCH_FILES = 256
 _BATCH_BYTES = 256 << 20
@@ -47,7 +47,9 @@ class _Open(NamedTuple):
     mode: int
 
 
-class _Ready(NamedTuple):
+class Ready(NamedTuple):
+    """A file that is written and waits for its name."""
+
     entry: FileEntry
     temporary: str
     mode: int
@@ -76,7 +78,7 @@ class _Files:
         self._unsynced: set[str] = set()
         self._temporary: set[str] = set()
         self._open: dict[HashingStream, _Open] = {}
-        self._ready: list[_Ready] = []
+        self._ready: list[Ready] = []
         self._ready_bytes = 0
         self._failed = False
         self._placed: set[tuple[int, int]] = set()
@@ -98,7 +100,7 @@ class _Files:
 
     def prepare(self) -> None:
         """
-        Make the folder, with its parents, and remove what runs that died long ago left in it. Does nothing the second time.
+        Make the folder, with its parents. Does nothing the second time.
 
         Raises:
             TargetError: It cannot be made, or something else has its name.
@@ -120,8 +122,6 @@ class _Files:
             self._root_fd = os.open(self.root, os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0))
         except OSError:
             self._root_fd = -1  # a folder that may be written to and not read
-        if not missing:
-            sweep(self.root)
 
     def finish(self, stream: contracts.Stream, /) -> None:
         """
@@ -135,9 +135,12 @@ class _Files:
         self._ready.append(self._close(stream))
         self._ready_bytes += stream.bytes
 
-    def commit(self) -> None:
+    def commit(self, *, before: Callable[[Sequence[FileEntry]], None] | None = None) -> None:
         """
         Make all finished files durable under their final names. The files of one call survive a crash all or in part, each whole.
+
+        Args:
+            before: Called with these files when they are durable, just before they get their names: what may fail, fails here.
 
         Raises:
             TargetExists: A file of that name appeared meanwhile; it was not touched.
@@ -147,13 +150,16 @@ class _Files:
             raise TargetError(f"the output in {shown(self.root)} cannot be completed: a file could not be put in place before")
         ready = self._ready
         self._failed = True  # until all is in place: whoever goes on after an error must not get a manifest of it
-        if ready:
-            try:
+        entries = [item.entry for item in ready]
+        try:
+            if ready:
                 self._flush(ready)
                 if self.announce is not None:
-                    self.announce([item.entry for item in ready])
-            except OSError as error:
-                raise failure(error, self.root) from error
+                    self.announce(entries)
+            if before is not None:
+                before(entries)
+        except OSError as error:
+            raise failure(error, self.root) from error
         self._ready, self._ready_bytes = [], 0
         for item in ready:
             self._place(item, replace=self.force or item.entry.path in self.replaceable)
@@ -164,32 +170,43 @@ class _Files:
             self._listen(FileWritten(path=self._path(item.entry.path), bytes=item.entry.bytes, sha256=item.entry.sha256))
 
     def aside(self, name: str, /) -> HashingStream:
-        """Start a file that is not payload (a manifest, checksums); `place` puts it into the folder. Raises TargetError."""
+        """Start a file that is not payload (a manifest, checksums), for `close` and then `place`. Raises TargetError."""
         self.prepare()
         return self._start(name, self._narrowed(self._path(name)))
 
-    def place(self, stream: HashingStream, /, *, replace: bool) -> None:
-        """
-        Finish a stream of `aside` and make it durable under its final name at once.
-
-        Raises:
-            TargetExists: The name is taken, and `replace` is off.
-            TargetError: The disk refused.
-        """
+    def close(self, stream: HashingStream, /) -> Ready:
+        """Finish a stream of `aside` and make it durable under its temporary name. Raises TargetError."""
         item = self._close(stream)
         try:
             self._flush([item])
         except OSError as error:
             raise failure(error, self.root) from error
+        return item
+
+    def place(self, item: Ready, /, *, replace: bool) -> None:
+        """
+        Give what `close` returned its final name, durably.
+
+        Raises:
+            TargetExists: The name is taken, and `replace` is off.
+            TargetError: The disk refused.
+        """
         self._place(item, replace=replace)
         self._flush_folders()
 
-    def drop(self, stream: HashingStream, /) -> None:
-        """Give up a stream of `aside`: nothing of it stays."""
-        opened = self._open.pop(stream)
-        os.close(opened.fd)
-        os.unlink(opened.temporary)
-        self._temporary.discard(opened.temporary)
+    def drop(self, item: Ready, /) -> None:
+        """Give up what `close` returned: nothing of it stays. Raises OSError."""
+        os.unlink(item.temporary)
+        self._temporary.discard(item.temporary)
+
+    def give_up(self) -> None:
+        """Remove every file that is not in place. Nothing can be put in place any more."""
+        self._failed = True
+        while self._open:
+            _, opened = self._open.popitem()
+            quietly(os.close, opened.fd)
+        while self._temporary:
+            quietly(os.unlink, self._temporary.pop())
 
     def _path(self, name: str) -> str:
         return os.path.join(self.root, name)
@@ -198,6 +215,8 @@ class _Files:
         if name in self._names:
             raise TargetError(f"{shown(name)} was started twice in one run", subject=name)
         self.prepare()
+        if not self._names:
+            self._tell_left_over()
         folder = ""
         for part in name.split("/")[:-1]:
             folder = f"{folder}/{part}" if folder else part
@@ -207,6 +226,13 @@ class _Files:
         stream = self._start(name, self._free(name))
         self._names.add(name)
         return stream
+
+    def _tell_left_over(self) -> None:
+        found = sorted(left_over(self.root))
+        if found:
+            more = f" and {len(found) - 1} more like it" if len(found) > 1 else ""
+            message = f"{shown(found[0])}{more} may be what a killed run left: remove it when you know that it is not wanted"
+            self._listen(Problem(self.root, message))
 
     def _enter(self, folder: str) -> None:
         path = self._path(folder)
@@ -279,7 +305,7 @@ class _Files:
         self._open[stream] = _Open(fd, temporary, mode)
         return stream
 
-    def _close(self, stream: HashingStream) -> _Ready:
+    def _close(self, stream: HashingStream) -> Ready:
         stream._finish()
         opened = self._open[stream]
         try:
@@ -289,9 +315,9 @@ class _Files:
         except OSError as error:
             raise failure(error, self._path(stream.name)) from error
         entry = FileEntry(stream.name, stream.bytes, stream.sha256)
-        return _Ready(entry, opened.temporary, opened.mode, (status.st_dev, status.st_ino))
+        return Ready(entry, opened.temporary, opened.mode, (status.st_dev, status.st_ino))
 
-    def _flush(self, ready: Sequence[_Ready]) -> None:
+    def _flush(self, ready: Sequence[Ready]) -> None:
         if len(ready) > _SYNC_ALONE and self._root_fd >= 0:
             device = os.fstat(self._root_fd).st_dev
             if all(item.identity[0] == device for item in ready) and syncfs(self._root_fd):
@@ -304,7 +330,7 @@ class _Files:
             finally:
                 os.close(fd)
 
-    def _place(self, item: _Ready, *, replace: bool) -> None:
+    def _place(self, item: Ready, *, replace: bool) -> None:
         path = self._path(item.entry.path)
         try:
             os.chmod(item.temporary, item.mode)
@@ -336,11 +362,7 @@ class _Files:
             flush_folder(self._unsynced.pop())
 
     def _discard(self, *, failed: bool) -> None:
-        while self._open:
-            _, opened = self._open.popitem()
-            quietly(os.close, opened.fd)
-        while self._temporary:
-            quietly(os.unlink, self._temporary.pop())
+        self.give_up()
         if failed:
             while self._made:
                 quietly(os.rmdir, self._made.pop())

@@ -11,6 +11,9 @@ It is three things in one file, `.<manifest>.partial`:
 
 The number of its inode is in the names of the run's temporary files, so that the next run, which takes over this very file, can
 remove those and no others. Where the system has no flock (Windows, some network file systems) it does not lock.
+
+Whatever else has that name is somebody's, and is left alone: a dead run leaves a file that is empty, or starts with the header of
+a manifest, has no totals, and no second name.
 """
 
 from __future__ import annotations
@@ -22,11 +25,12 @@ import stat
 from satchel.errors import JsonError, TargetError
 from satchel.events import Listener, Problem, ignore
 from satchel.manifest.disk import failure, flush_folder, into, quietly
-from satchel.manifest.lines import header_of, raw_lines
-from satchel.manifest.paths import CHUNK, shown
+from satchel.manifest.lines import SCHEMA, header_of, is_readable, raw_lines
+from satchel.manifest.paths import CHUNK, open_regular, shown
 
-__all__ = ["Unfinished"]
+__all__ = ["Unfinished", "foreign_because"]
 
+_OPENING = b'{"type":"header","schema":"%s",' % SCHEMA.encode()
 _FLAGS = os.O_RDWR | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
 
 
@@ -41,7 +45,7 @@ class Unfinished:
         tag: What this file gives to the names of temporary files.
 
     Raises:
-        TargetError: Another run holds it, or it cannot be made.
+        TargetError: Another run holds it, something else has its name, or it cannot be made.
     """
 
     def __init__(self, path: str, *, listen: Listener = ignore) -> None:
@@ -55,15 +59,20 @@ class Unfinished:
         self._named = self.found
         try:
             if self.found:
+                if why := foreign_because(path):
+                    raise TargetError(f"{shown(path)} is in the way, and was left alone: {why}; move it elsewhere", subject=path)
                 self.inherited = self._durable = _whole_lines(path)
                 os.ftruncate(self._fd, self.inherited)
                 os.lseek(self._fd, self.inherited, os.SEEK_SET)
+            self._put = into(self._fd, path)
         except BaseException as error:
-            os.close(self._fd)
+            if self.found:
+                os.close(self._fd)
+            else:
+                self.remove()
             if isinstance(error, OSError):
                 raise failure(error, path) from error
             raise
-        self._put = into(self._fd, path)
 
     def write(self, line: bytes, /) -> None:
         """Append a line; it may stay in memory until `flush`. Raises TargetError."""
@@ -94,7 +103,7 @@ class Unfinished:
     def remove(self) -> None:
         """Remove the file and drop the lock: the run is complete."""
         # In this order: whoever waits for the lock sees that the file has gone, and starts with a new one.
-        if self._fd >= 0:
+        if self._fd >= 0 and _is_at(self.path, self._fd):
             quietly(os.unlink, self.path)
         self.close()
 
@@ -136,16 +145,21 @@ def _take(path: str, listen: Listener) -> tuple[int, bool]:
             mine = os.fstat(fd)
             if not stat.S_ISREG(mine.st_mode):
                 raise TargetError(f"{shown(path)} is in the way: it is no file", subject=path)
-            try:
-                there = os.lstat(path)
-            except FileNotFoundError:
-                there = None
+            held = _is_at(path, fd)
         except BaseException:
             os.close(fd)
             raise
-        if there is not None and (there.st_dev, there.st_ino) == (mine.st_dev, mine.st_ino):
+        if held:
             return fd, found
         os.close(fd)
+
+
+def _is_at(path: str, fd: int) -> bool:
+    try:
+        there, mine = os.lstat(path), os.fstat(fd)
+    except OSError:
+        return False
+    return (there.st_dev, there.st_ino) == (mine.st_dev, mine.st_ino)
 
 
 def _lock(fd: int, path: str, listen: Listener) -> None:
@@ -160,6 +174,28 @@ def _lock(fd: int, path: str, listen: Listener) -> None:
             where = shown(os.path.dirname(path))
             raise TargetError(f"another run is writing into {where}: wait until it is done", subject=path) from error
         listen(Problem(path, "the file system has no locks, so nothing keeps a second run out of this folder"))
+
+
+def foreign_because(path: str, /) -> str:
+    """Return why a file is not the partial manifest of a run, or "" when it is. Raises OSError, or ManifestError."""
+    status = os.lstat(path)
+    if not stat.S_ISREG(status.st_mode):
+        return "it is no file"
+    if not status.st_size:
+        return ""
+    if status.st_nlink > 1:
+        return "it has a second name, which no partial manifest has"
+    header = header_of(path)
+    if header is None:
+        with open_regular(path) as file:
+            begun = file.read(1 << 16)
+        torn = b"\n" not in begun and (begun.startswith(_OPENING) or _OPENING.startswith(begun))
+        return "" if torn else "it is no partial manifest of Satchel"
+    if not is_readable(header):
+        return "another version of Satchel wrote it"
+    if any(line.startswith(b'{"type":"totals"') for _, line in raw_lines(path)):
+        return "it is a manifest with totals, which no partial one has"
+    return ""
 
 
 def _whole_lines(path: str) -> int:

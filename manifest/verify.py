@@ -9,14 +9,27 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
 
 from satchel.errors import ManifestError, NotFound, SatchelError
 from satchel.events import Listener, Verified, ignore
-from satchel.manifest.lines import BESIDE, FOLDER, Manifest, header_of, kept_name, manifest_in, read_manifest, sums_in, sums_of
+from satchel.manifest.lines import (
+    BESIDE,
+    FOLDER,
+    Manifest,
+    header_of,
+    is_own_manifest,
+    is_readable,
+    kept_name,
+    manifest_in,
+    read_manifest,
+    sums_in,
+    sums_of,
+)
 from satchel.manifest.paths import CHUNK, hidden_name, is_temporary, sha256_of, shown, size_of, unsafe_because
+from satchel.manifest.report import ContentCheck, Finding, Losses, Report
+from satchel.manifest.unfinished import foreign_because
 
 __all__ = ["ContentCheck", "Finding", "Report", "payload_files", "verify"]
 
@@ -24,64 +37,13 @@ _HEX = frozenset("0123456789abcdef")
 _COUNTS = ("sessions", "messages", "files", "bytes")
 
 
-class Finding(NamedTuple):
-    """
-    One thing that is wrong.
-
-    Attributes:
-        kind: "manifest" (the seal, a line, a sum), "unsafe" (a path that leads out, a link, a device), "missing", "unexpected",
-            "size", "hash" or "sums" (the checksum list says something else); a content check may bring its own.
-        path: The file, relative to the manifest's folder.
-        message: The fact as a sentence for people, with the path in it.
-    """
-
-    kind: str
-    path: str
-    message: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Report:
-    """
-    What `verify` found.
-
-    Attributes:
-        findings: All that is wrong, in the order of the checks.
-        manifest: The manifest's path, None when there is none.
-        files, bytes, sessions: How many the manifest lists; bytes are those of the files.
-    """
-
-    findings: tuple[Finding, ...]
-    manifest: str | None = None
-    files: int = 0
-    bytes: int = 0
-    sessions: int = 0
-
-    @property
-    def ok(self) -> bool:
-        """Whether nothing is wrong."""
-        return not self.findings
-
-
-class ContentCheck(Protocol):
-    """
-    Looks into a file whose size is right while `verify` hashes it, so that it is read once.
-
-    It opens the path, passes every byte it reads, in order, to `update`, and returns what it found. `file` is the manifest's line
-    of the file, `sessions` yields the session lines that name it, in order. A file that was not passed whole is read again.
-    """
-
-    def __call__(
-        self, path: str, update: Callable[[bytes], None], /, *, file: Mapping[str, Any], sessions: Iterator[dict[str, Any]]
-    ) -> Iterable[Finding]: ...
-
-
 class _Listed(NamedTuple):
-    """A file line: where it is, and what it says."""
+    """A file line: where it is and its header, and what it says."""
 
     bytes: int
     sha256: str
     start: int
+    header: int
     sessions: object
     messages: object
 
@@ -107,6 +69,8 @@ class _Check:
         self.listed: dict[str, _Listed] = {}
         self.named: dict[str, _Named] = {}
         self.sessions = 0
+        self.losses = Losses()
+        self.notes: list[Finding] = []
         self.linked: dict[str, str] = {}
 
     def find(self, kind: str, path: str, message: str) -> None:
@@ -117,8 +81,8 @@ def verify(path: str | os.PathLike[str], /, *, listen: Listener = ignore, conten
     """
     Compare a folder, a file with its manifest beside it, or what a manifest lists with that manifest.
 
-    Files that no line lists are findings only in a folder whose manifest is `manifest.jsonl`. `content` is called for each file
-    whose size is right.
+    Files that no line lists are findings only where the manifest covers the whole folder. `content` is called for each file whose
+    size is right.
 
     Raises:
         NotFound: Nothing is at the path.
@@ -126,10 +90,11 @@ def verify(path: str | os.PathLike[str], /, *, listen: Listener = ignore, conten
     given = os.path.abspath(os.fspath(path))
     where: str | None = None
     try:
-        where, whole = _manifest_of(given)
+        where = _manifest_of(given)
         if where is None:
             raise ManifestError(_absent(given), subject=given)
         manifest = read_manifest(where)
+        whole = _covers_folder(manifest)
     except ManifestError as error:
         return Report(findings=(Finding("manifest", os.path.basename(where or given), error.message),), manifest=where)
     check = _Check(manifest)
@@ -146,6 +111,7 @@ def verify(path: str | os.PathLike[str], /, *, listen: Listener = ignore, conten
     if whole:
         _tell_unexpected(check, sizes, others)
         _compare_sums(check, sums)
+    check.notes += check.losses.notes(check.name)
     right = _compare_sizes(check, sizes)
     _compare_bytes(check, right, listen=listen, content=content)
     return Report(
@@ -154,6 +120,9 @@ def verify(path: str | os.PathLike[str], /, *, listen: Listener = ignore, conten
         files=len(check.listed),
         bytes=sum(item.bytes for item in check.listed.values()),
         sessions=check.sessions,
+        notes=tuple(check.notes),
+        incomplete=check.losses.incomplete,
+        lost=check.losses.lost,
     )
 
 
@@ -176,18 +145,30 @@ def payload_files(source: Report | Manifest, /) -> Iterator[tuple[dict[str, Any]
             yield line, os.path.join(root, name)
 
 
-def _manifest_of(given: str) -> tuple[str | None, bool]:
-    # The manifest that speaks of a path, and whether it speaks of its whole folder.
+def _manifest_of(given: str) -> str | None:
+    # The manifest that speaks of a path; a link in its place is returned too, and refused when it is read.
     if os.path.isdir(given):
-        name = manifest_in(given)
-        return (os.path.join(given, name), name == FOLDER) if os.path.lexists(os.path.join(given, name)) else (None, False)
+        where = os.path.join(given, manifest_in(given))
+        if not os.path.lexists(where):
+            where = os.path.join(given, FOLDER)
+            return where if os.path.islink(where) else None
+        return where
     if os.path.lexists(given + BESIDE):
-        return given + BESIDE, False
+        return given + BESIDE
     if not os.path.lexists(given):
         raise NotFound(f"{shown(given)} does not exist", subject=given)
-    if header_of(given) is not None:
-        return given, os.path.basename(given) == FOLDER
-    return None, False
+    return given if os.path.islink(given) or header_of(given) is not None else None
+
+
+def _covers_folder(manifest: Manifest) -> bool:
+    # Whether files that it does not list are unexpected. It says so itself, since version 2, whatever its name is now.
+    root, name = os.path.split(manifest.path)
+    covers = manifest.totals.get("covers") if manifest.totals is not None else None
+    if covers is None or name == FOLDER:
+        return name == FOLDER and covers != "files"
+    # An older one, that was kept under a number or elsewhere, does not know what came after it.
+    current = manifest_in(root)
+    return covers == "folder" and (current == name or not is_own_manifest(os.path.join(root, current)))
 
 
 def _absent(given: str) -> str:
@@ -200,7 +181,7 @@ def _absent(given: str) -> str:
 
 def _read_lines(check: _Check) -> None:
     sums = dict.fromkeys(_COUNTS, 0)
-    headers = check.manifest.header
+    header, header_start = check.manifest.header, 0
     ended = 0
     for number, start, value in check.manifest.lines():
         if ended == 1:
@@ -210,6 +191,7 @@ def _read_lines(check: _Check) -> None:
             check.find("manifest", check.name, f"{shown(check.name)}, line {number}, is not a JSON object")
             continue
         kind = value.get("type")
+        check.losses.add(value)
         if kind == "session":
             messages = value.get("message_count")
             messages = messages if isinstance(messages, int) else 0
@@ -220,11 +202,16 @@ def _read_lines(check: _Check) -> None:
                 named.sessions += 1
                 named.messages += messages
         elif kind == "file":
-            _read_file_line(check, number, start, value)
+            _read_file_line(check, number, start, value, header_start)
+            if header.get("format") not in (None, value.get("format", header.get("format"))):
+                formats = f"{shown(repr(value['format']))}, and {shown(repr(header['format']))} by its header"
+                check.find("manifest", check.name, f"{shown(check.name)}, line {number}, is of a file of the format {formats}")
         elif kind == "totals":
             ended = 1
-        elif kind == "header" and (value.get("schema"), value.get("version")) != (headers["schema"], headers["version"]):
-            check.find("manifest", check.name, f"{shown(check.name)}, line {number}, is the header of something else")
+        elif kind == "header":
+            header, header_start = value, start
+            if not is_readable(value):
+                check.find("manifest", check.name, f"{shown(check.name)}, line {number}, is the header of something else")
     for name, named in check.named.items():
         listed = check.listed.get(name)
         if listed is None:
@@ -246,9 +233,17 @@ def _read_lines(check: _Check) -> None:
                 check.find(
                     "manifest", check.name, f"{shown(check.name)} has {sums[key]} {key} in its lines, {told} in its totals"
                 )
+        # The totals of version 1 alone knew what no session line counts.
+        lost, lines = totals.get("lost"), check.losses.lost
+        alone = check.manifest.header.get("version") == 1 and type(lost) is int and lost > lines
+        if alone and isinstance(lost, int):
+            check.losses.lost = lost
+        elif lost != lines:
+            message = f"{shown(check.name)} has {lines} lost in its lines, {shown(str(lost))} in its totals"
+            check.find("manifest", check.name, message)
 
 
-def _read_file_line(check: _Check, number: int, start: int, value: dict[str, Any]) -> None:
+def _read_file_line(check: _Check, number: int, start: int, value: dict[str, Any], header: int) -> None:
     name, size, digest = value.get("path"), value.get("bytes"), value.get("sha256")
     if not isinstance(name, str) or type(size) is not int or size < 0 or not isinstance(digest, str):
         check.find("manifest", check.name, f"{shown(check.name)}, line {number}, lacks a path, a size or a digest")
@@ -259,7 +254,7 @@ def _read_file_line(check: _Check, number: int, start: int, value: dict[str, Any
     elif name in check.listed:
         check.find("manifest", name, f"{shown(name)} is listed twice in the manifest (again in line {number})")
     else:
-        check.listed[name] = _Listed(size, digest, start, value.get("sessions"), value.get("message_count"))
+        check.listed[name] = _Listed(size, digest, start, header, value.get("sessions"), value.get("message_count"))
 
 
 def _look(check: _Check) -> dict[str, int | None]:
@@ -276,7 +271,7 @@ def _look(check: _Check) -> dict[str, int | None]:
 
 def _sums_of(check: _Check) -> str:
     try:
-        return sums_in(check.root, check.name)
+        return sums_in(check.root, check.name, check.manifest.sha256)
     except ManifestError:
         return "SHA256SUMS"  # to be told when it is compared
 
@@ -297,19 +292,24 @@ def _others(check: _Check, sums: str) -> list[str]:
             name = f"{folder}/{entry.name}" if folder else entry.name
             if entry.is_dir(follow_symlinks=False):
                 todo.append(name)
-            elif name not in check.listed and not (not folder and _is_own(entry.path, name, check.name, sums)):
+            elif name not in check.listed and not (not folder and _is_own(check, entry.path, name, sums)):
                 found.append(name)
     return sorted(found)
 
 
-def _is_own(path: str, name: str, manifest: str, sums: str) -> bool:
-    if name in (manifest, sums):
+def _is_own(check: _Check, path: str, name: str, sums: str) -> bool:
+    if name in (check.name, sums):
         return True
     kept = kept_name(name)
-    try:
-        return kept is not None and kept[0] == manifest and header_of(path) is not None
-    except ManifestError:
+    if kept is None or kept[0] != FOLDER or not is_own_manifest(path):
         return False
+    try:
+        why = read_manifest(path).why
+    except ManifestError as error:
+        why = error.message
+    if why:
+        check.notes.append(Finding("older", name, f"{shown(name)} is an older manifest, and proves nothing: {why}"))
+    return True
 
 
 def _tell_missing(check: _Check, sizes: dict[str, int | None], others: Iterable[str]) -> None:
@@ -342,8 +342,8 @@ def _tell_unexpected(check: _Check, sizes: dict[str, int | None], others: Iterab
     for other in others:
         base = os.path.basename(other)
         if is_temporary(base):
-            message = f"{shown(other)} is a temporary file of a run that did not finish"
-        elif other == hidden_name(check.name, ".partial"):
+            message = f"{shown(other)} has the name of a temporary file of a run that did not finish"
+        elif other == hidden_name(check.name, ".partial") and _is_partial(os.path.join(check.root, other)):
             message = f"{shown(other)} was left by a run that did not finish: run it again, or remove it"
         else:
             if not folded:
@@ -352,6 +352,13 @@ def _tell_unexpected(check: _Check, sizes: dict[str, int | None], others: Iterab
             also = f"; it differs from {shown(near)}{_difference(near, other)}" if near else ""
             message = f"{shown(other)} is in the folder and not in the manifest{also}"
         check.find("unexpected", other, message)
+
+
+def _is_partial(path: str) -> bool:
+    try:
+        return not foreign_because(path)
+    except (OSError, ManifestError):
+        return False
 
 
 def _folded(name: str) -> str:
@@ -388,6 +395,9 @@ def _compare_sums(check: _Check, sums: str) -> None:
     except OSError as error:
         check.find("sums", sums, f"{sums} could not be read: {error.strerror or error}")
         return
+    if last != check.name and told.get(last) == check.manifest.sha256 and check.name not in told:
+        check.find("sums", check.name, f"{shown(check.name)} is {shown(last)} in {sums}: the manifest was renamed")
+        told[check.name] = told.pop(last)
     for name, digest in [*((name, item.sha256) for name, item in check.listed.items()), (check.name, check.manifest.sha256)]:
         found = told.pop(name, None)
         if found is None:
@@ -446,8 +456,10 @@ def _looked_into(check: _Check, name: str, path: str, content: ContentCheck) -> 
 
     listed = check.listed[name]
     line = next(check.manifest.lines(listed.start)).value or {}
+    header = next(check.manifest.lines(listed.header)).value or {}
     try:
-        check.findings.extend(content(path, update, file=line, sessions=_sessions_of(check, name)))
+        for found in content(path, update, file=line, header=header, sessions=_sessions_of(check, name)):
+            (check.notes if found.kind == "unchecked" else check.findings).append(found)
     except SatchelError as error:
         check.find("content", name, f"{shown(name)}: {error.message}")
     return total, digest.hexdigest()

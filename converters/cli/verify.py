@@ -59,7 +59,10 @@ def command(
                 "files": report.files,
                 "sessions": report.sessions,
                 "bytes": report.bytes,
+                "incomplete": report.incomplete,
+                "lost": report.lost,
                 "findings": [_finding(finding) for finding in findings],
+                "notes": [_finding(note) for note in report.notes],
             }
         )
     else:
@@ -68,12 +71,24 @@ def command(
         for finding in findings:
             click.echo(terminal_line(f"{finding.kind}: {finding.message}"))
     if not quiet:
+        for note in report.notes:
+            say(f"note: {note.message}")
         if findings:
             say(f"{count(len(findings), 'fault')} in {path}")
         else:
             what = f"{count(report.files, 'file')}, {count(report.sessions, 'session')}, {report.bytes:,} bytes"
-            say(f"{what}: all as the manifest says")
+            say(f"{what}: all as the manifest says{_but(report)}")
     return 1 if findings else 0
+
+
+def _but(report: Any) -> str:
+    """Say what the copy is not, though it is as it was written."""
+    but = []
+    if report.incomplete or report.lost:
+        but.append("not all was read whole when this was written")
+    if any(note.kind == "unchecked" for note in report.notes):
+        but.append("not all content was compared")
+    return ", but " + ", and ".join(but) + " (see above)" if but else ""
 
 
 def _finding(finding: Any) -> dict[str, str]:

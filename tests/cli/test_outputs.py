@@ -55,3 +55,48 @@ def test_a_pipe_is_no_file_under_whatever_name(satchel: Callable[..., Any], stor
     finally:
         os.close(read)
         os.close(write)
+
+
+def test_a_store_that_is_called_as_a_temporary_file_is_not_removed(
+    satchel: Callable[..., Any], story: Path, tmp_path: Path
+) -> None:
+    """A run removed such a file from its output's folder when it was a day old, though it read from it."""
+    folder = tmp_path / "out"
+    store = folder / "deep" / ".state.db.12345678.satchel-tmp"
+    store.parent.mkdir(parents=True)
+    shutil.copy(story, store)
+    os.utime(store, (1, 1))
+    (folder / "link.db").symlink_to(store)
+    for output in (folder, store.parent / "x.jsonl"):
+        for source in (store, folder / "link.db"):
+            done = satchel("export", output, "--from", source)
+            assert (2, True) == (done.status, "has the name of a temporary file" in done.err)
+    assert 0 == satchel("export", folder / "x.jsonl", "--from", store).status
+    assert 0 == satchel("export", store.parent / "y.jsonl").status
+    assert story.read_bytes() == store.read_bytes()
+
+
+@pytest.mark.parametrize("more", [(), ("--no-manifest",), ("--force",)])
+def test_what_may_be_left_over_is_told_and_not_removed(
+    satchel: Callable[..., Any], story: Path, tmp_path: Path, more: tuple[str, ...]
+) -> None:
+    left = tmp_path / ".mine.12345678.satchel-tmp"
+    left.write_bytes(b"mine")
+    os.utime(left, (1, 1))
+    done = satchel("export", tmp_path / "x.jsonl", *more)
+    assert (0, 1) == (done.status, done.err.count(".mine.12345678.satchel-tmp may be what a killed run left"))
+    assert b"mine" == left.read_bytes()
+
+
+@pytest.mark.parametrize("more", [(), ("--force",)])
+def test_what_has_the_name_of_a_partial_manifest_is_left_alone(
+    satchel: Callable[..., Any], story: Path, tmp_path: Path, more: tuple[str, ...]
+) -> None:
+    mine = tmp_path / ".x.jsonl.manifest.jsonl.partial"
+    mine.write_bytes(b"mine")
+    done = satchel("export", tmp_path / "x.jsonl", *more)
+    assert (1, True) == (done.status, "is in the way, and was left alone" in done.err)
+    assert b"mine" == mine.read_bytes()
+    assert not (tmp_path / "x.jsonl").exists()
+    assert 2 == satchel("export", tmp_path / "x.jsonl", "--from", shutil.copy(story, mine)).status
+    assert story.read_bytes() == mine.read_bytes()

@@ -24,7 +24,7 @@ from satchel.events import Event
 from satchel.formats import hermes_decode, hermes_rows
 from satchel.formats.hermes_state import snapshot
 from satchel.formats.jsonl.record import FEATURES, KNOWN_TABLES, RESERVED, TABLE_KEYS
-from satchel.manifest import manifest, verify
+from satchel.manifest import manifest, report, verify
 from satchel.pipeline import LineageMode, export
 from satchel.selection import Selection
 from satchel.sources import Source
@@ -339,7 +339,7 @@ def test_every_key_of_a_line_is_on_the_page_in_its_order(kind: str) -> None:
 def test_every_kind_of_finding_is_on_the_page() -> None:
     from satchel import verifying
 
-    sources = "".join(Path(str(module.__file__)).read_text("utf-8") for module in (verify, verifying))
+    sources = "".join(Path(str(module.__file__)).read_text("utf-8") for module in (verify, report, verifying))
     found = set(re.findall(r'(?:find|Finding)\(\s*"(\w+)"', sources))
     assert found == {name for cells in _table("manifest.md", "Checking") for name in _code(cells[0])}
 

@@ -10,6 +10,7 @@ import pytest
 
 from satchel.events import Listener, ignore
 from satchel.jsontext import dumps
+from satchel.manifest.lines import put_seal
 from satchel.manifest.manifest import ManifestWriter
 from satchel.manifest.target import DirectoryTarget, FileTarget
 
@@ -42,12 +43,18 @@ def _export_file(path: Path, data: bytes, *, force: bool = False, sessions: int 
 
 
 def _forge(
-    folder: Path, lines: Iterable[Mapping[str, object] | bytes], *, name: str = "manifest.jsonl", seal: bool = True
+    folder: Path,
+    lines: Iterable[Mapping[str, object] | bytes],
+    *,
+    name: str = "manifest.jsonl",
+    seal: bool = True,
+    version: int = 2,
+    lost: int = 0,
 ) -> Path:
     header = {
         "type": "header",
         "schema": "satchel-manifest",
-        "version": 1,
+        "version": version,
         "writer": "x",
         "format": "md",
         "rules": None,
@@ -62,11 +69,15 @@ def _forge(
         "messages": sum(m for line in sessions if isinstance(m := line.get("message_count"), int)),
         "files": len(files),
         "bytes": sum(b for line in files if isinstance(b := line.get("bytes"), int)),
-        "lost": 0,
-        "sha256": hashlib.sha256(body).hexdigest(),
+        "lost": lost + sum(n for line in sessions if isinstance(n := line.get("lost"), int)),
     }
+    if version == 1:
+        last = dumps(totals | {"sha256": hashlib.sha256(body).hexdigest()}) + b"\n"
+    else:
+        covers = "folder" if name == "manifest.jsonl" else "files"
+        last = put_seal(dumps(totals | {"covers": covers}), hashlib.sha256(body))
     path = folder / name
-    path.write_bytes(body + (dumps(totals) + b"\n" if seal else b""))
+    path.write_bytes(body + (last if seal else b""))
     return path
 
 
@@ -84,5 +95,5 @@ def export_file() -> Export:
 
 @pytest.fixture
 def forge() -> Forge:
-    """Return a function that writes a manifest of any lines, sealed: (folder, lines, name, seal)."""
+    """Return a function that writes a manifest of any lines, sealed: (folder, lines, name, seal, version, lost)."""
     return _forge

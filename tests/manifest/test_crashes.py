@@ -6,6 +6,7 @@ Every call by which a run changes the disk is a moment; each is tried.
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -13,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from satchel.errors import SatchelError, TargetExists
+from satchel.errors import SatchelError, TargetError, TargetExists
 from satchel.manifest import target as target_module
 from satchel.manifest.lines import header_of, read_manifest
 from satchel.manifest.verify import verify
@@ -144,6 +145,53 @@ def test_an_error_at_any_moment(tmp_path: Path, export: Export, error: BaseExcep
         assert before | NEW == _payload(folder)
         assert (tmp_path / "undisturbed" / "manifest.jsonl").read_bytes() == (folder / "manifest.jsonl").read_bytes()
     assert failed > 40
+
+
+@pytest.mark.parametrize("older", [False, True])
+@pytest.mark.parametrize("one_file", [False, True])
+def test_a_disk_that_is_full_after_any_number_of_bytes(
+    tmp_path: Path, export: Export, export_file: Export, monkeypatch: pytest.MonkeyPatch, older: bool, one_file: bool
+) -> None:
+    """Nothing was left of such a run, unless the disk was full just when the manifest came: then its files were there without."""
+    monkeypatch.setattr(target_module, "_BATCH_FILES", 256)
+    left = 1 << 20
+    real = os.write
+
+    def write(fd: int, data: bytes | memoryview) -> int:
+        nonlocal left
+        if left == 0:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        count = real(fd, data[:left])
+        left -= count
+        return count
+
+    def run(folder: Path) -> None:
+        if one_file:
+            export_file(folder / "x.jsonl", b"new" * 30, force=older)
+        else:
+            export(folder, NEW, force=older)
+
+    def state(folder: Path) -> dict[str, bytes]:
+        return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+    for folder in (tmp_path / "1", tmp_path / "2"):
+        _nothing(folder)
+        if older and one_file:
+            export_file(folder / "x.jsonl", b"old")
+        elif older:
+            export(folder, OLD, format="older")
+    monkeypatch.setattr(os, "write", write)
+    run(tmp_path / "1")
+    needed = (1 << 20) - left
+    before = state(tmp_path / "2")
+    for room in range(0, needed, 23):
+        left = room
+        with pytest.raises(TargetError, match=r"could not be written: the disk is full$"):
+            run(tmp_path / "2")
+        assert before == state(tmp_path / "2"), room
+    left = needed
+    run(tmp_path / "2")
+    assert state(tmp_path / "1") == state(tmp_path / "2")
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="kills a forked child")

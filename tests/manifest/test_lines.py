@@ -74,7 +74,7 @@ def test_a_manifest_that_cannot_be_read_is_not_taken_for_somebody_elses(
     """Else a disk error would make the next run start a second manifest beside the first."""
     forge(tmp_path, [])
 
-    def broken(path: str, /, *, follow: bool = False) -> None:
+    def broken(path: str, /) -> None:
         raise OSError(5, "Input/output error")
 
     monkeypatch.setattr(lines_module, "open_regular", broken)

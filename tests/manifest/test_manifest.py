@@ -37,9 +37,9 @@ def _names(folder: Path) -> set[str]:
 def test_the_lines_of_a_folder(tmp_path: Path, export: Export) -> None:
     export(tmp_path, TWO, lost=4)
     path = tmp_path / "manifest.jsonl"
-    body, last = path.read_bytes().rstrip(b"\n").rsplit(b"\n", 1)
+    data = path.read_bytes()
     one, two = (hashlib.sha256(data).hexdigest() for data in TWO.values())
-    header = {"type": "header", "schema": "satchel-manifest", "version": 1, "writer": "satchel 1", "format": "md"}
+    header = {"type": "header", "schema": "satchel-manifest", "version": 2, "writer": "satchel 1", "format": "md"}
     assert [
         header | {"rules": None, "options": {}},
         {"type": "session", "session_id": "id-a.md", "file": "a.md", "message_count": 3},
@@ -66,6 +66,7 @@ def test_the_lines_of_a_folder(tmp_path: Path, export: Export) -> None:
             "message_count": 4,
             "sessions": 1,
         },
+        {"type": "loss", "lost": 4},
     ] == _lines(path)[:-1]
     assert {
         "type": "totals",
@@ -74,8 +75,9 @@ def test_the_lines_of_a_folder(tmp_path: Path, export: Export) -> None:
         "files": 2,
         "bytes": 7,
         "lost": 4,
-        "sha256": hashlib.sha256(body + b"\n").hexdigest(),
-    } == loads(last)
+        "covers": "folder",
+        "sha256": hashlib.sha256(data[: data.rindex(b',"sha256":')]).hexdigest(),
+    } == _lines(path)[-1]
     assert read_manifest(path).sealed
     assert {"a.md", "sub", "manifest.jsonl", "SHA256SUMS"} == _names(tmp_path)
 
@@ -86,7 +88,7 @@ def test_keys_stand_in_their_documented_order(tmp_path: Path) -> None:
         manifest.session({"own": 1, "type": "nonsense", "losses": {"images": 2}, "lost": 5, "file": "x", "session_id": "s"})
     lines = (tmp_path / "x.manifest.jsonl").read_text().splitlines()
     assert lines[0].startswith(
-        '{"type":"header","schema":"satchel-manifest","version":1,"writer":"satchel 1","format":"jsonl","rules":"ab"'
+        '{"type":"header","schema":"satchel-manifest","version":2,"writer":"satchel 1","format":"jsonl","rules":"ab"'
     )
     assert '{"type":"session","session_id":"s","file":"x","lost":5,"losses":{"images":2},"own":1}' == lines[1]
     assert 5 == loads(lines[-1])["lost"]
@@ -221,6 +223,28 @@ def test_sessions_without_a_file_stay_and_do_not_grow(tmp_path: Path) -> None:
     assert 2 == lines[-1]["lost"]
 
 
+def test_names_of_older_manifests_that_others_have_are_passed_over(tmp_path: Path, export: Export) -> None:
+    long = f"manifest.{'9' * 238}.jsonl"
+    (tmp_path / "manifest.1.jsonl").symlink_to("nowhere")
+    (tmp_path / "manifest.2.jsonl").write_bytes(b"mine")
+    (tmp_path / long).write_bytes(b"mine")
+    events: list[Event] = []
+    for name in ("a", "b", "c"):
+        export(tmp_path, {name: b"x"}, listen=events.append)
+    assert ["manifest.1.jsonl" in event.message for event in events if isinstance(event, Problem)] == [True]
+    theirs = {"manifest.1.jsonl", "manifest.2.jsonl", long}
+    assert theirs | {"a", "b", "c", "manifest.3.jsonl", "manifest.4.jsonl", "manifest.jsonl", "SHA256SUMS"} == _names(tmp_path)
+    assert theirs == {finding.path for finding in verify(tmp_path).findings}
+
+
+def test_what_a_run_lost_stays_known_when_others_are_added(tmp_path: Path, export: Export) -> None:
+    export(tmp_path, TWO, lost=3)
+    export(tmp_path, {"c.md": b"3"}, format="trace", lost=2)
+    assert (True, 5) == (verify(tmp_path).ok, verify(tmp_path).lost)
+    export(tmp_path, TWO, lost=1, force=True)
+    assert (True, 3) == (verify(tmp_path).ok, verify(tmp_path).lost)
+
+
 def test_older_manifests_are_numbered(tmp_path: Path, export: Export) -> None:
     for number in range(12):
         export(tmp_path, {f"{number}": b"x"})
@@ -261,8 +285,8 @@ def test_a_sealed_manifest_with_hostile_paths_is_not_added_to(tmp_path: Path, ex
 
 
 def test_a_manifest_of_a_newer_version_is_left_alone(tmp_path: Path, export: Export) -> None:
-    (tmp_path / "manifest.jsonl").write_bytes(b'{"type":"header","schema":"satchel-manifest","version":2}\n')
-    with pytest.raises(ManifestError, match="version 2"):
+    (tmp_path / "manifest.jsonl").write_bytes(b'{"type":"header","schema":"satchel-manifest","version":3}\n')
+    with pytest.raises(ManifestError, match="version 3"):
         export(tmp_path, {"c.md": b"3"}, force=True)
     assert {"manifest.jsonl"} == _names(tmp_path)
 

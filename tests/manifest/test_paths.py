@@ -13,6 +13,7 @@ from satchel.errors import TargetError
 from satchel.manifest.paths import (
     hidden_name,
     is_temporary,
+    left_over,
     open_regular,
     safe_relative,
     shown,
@@ -123,7 +124,30 @@ def test_open_regular_does_not_wait_for_a_pipe(tmp_path: Path) -> None:
         open_regular(str(tmp_path / "pipe"))
 
 
-def test_sweep_takes_old_temporary_files_and_nothing_else(tmp_path: Path) -> None:
+@pytest.mark.parametrize("deep", [False, True])
+def test_a_name_of_thousands_of_parts_is_no_matter(tmp_path: Path, deep: bool) -> None:
+    """One recursion a part made a manifest with such a path a crash."""
+    known: dict[str, str] = {}
+    if deep:
+        (tmp_path / "a").symlink_to(".")
+    found = size_of(str(tmp_path), "a/" * 100_000 + "x", known)
+    assert found == ("a is a symbolic link" if deep else found)
+    assert not isinstance(found, int)
+    assert len(known) <= 1
+
+
+def test_sweep_takes_the_temporary_files_of_one_run_and_nothing_else(tmp_path: Path) -> None:
+    """A file of such a name that was old went, though it was the very store that was read."""
+    ours = {".a.md.0123abcd.satchel-tmp", ".x.0123a000.satchel-tmp"}
+    others = {".a.md.0123bbcd.satchel-tmp", ".0123a000.satchel-tm", "b.0123a000.satchel-tmp", ".b.0123A000.satchel-tmp"}
+    for name in ours | others:
+        (tmp_path / name).write_bytes(b"")
+        os.utime(tmp_path / name, (1, 1))
+    sweep(str(tmp_path), tag="0123a")
+    assert others == set(os.listdir(tmp_path))
+
+
+def test_what_looks_left_over_is_old(tmp_path: Path) -> None:
     old = {
         ".a.md.0123abcd.satchel-tmp",
         ".a.md.0123abcd.satchel-tm",
@@ -135,5 +159,5 @@ def test_sweep_takes_old_temporary_files_and_nothing_else(tmp_path: Path) -> Non
         (tmp_path / name).write_bytes(b"")
         if name in old:
             os.utime(tmp_path / name, (1, 1))
-    sweep(str(tmp_path))
-    assert old - {".a.md.0123abcd.satchel-tmp"} | {".b.md.0123abcd.satchel-tmp"} == set(os.listdir(tmp_path))
+    assert [".a.md.0123abcd.satchel-tmp"] == list(left_over(str(tmp_path)))
+    assert [] == list(left_over(str(tmp_path / "none")))

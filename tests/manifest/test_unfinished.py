@@ -120,7 +120,7 @@ def test_a_file_is_in_the_durable_journal_before_it_gets_its_name(
             partial = tmp_path / ".manifest.jsonl.partial"
             seen.append(b'"path":"a.md"' in partial.read_bytes())
             inodes = [os.stat(old).st_ino, partial.stat().st_ino, tmp_path.stat().st_ino]
-            seen.append(inodes == flushed)
+            seen.append(inodes == flushed[:3])
         real_link(old, new)
 
     monkeypatch.setattr(os, "fsync", fsync)
@@ -204,10 +204,83 @@ def test_a_torn_partial_manifest_counts_up_to_its_last_whole_line(tmp_path: Path
     assert ["255"] == [finding.path for finding in verify(tmp_path).findings]
 
 
-def test_garbage_under_the_name_of_the_partial_manifest_is_replaced(tmp_path: Path, export: Export) -> None:
-    (tmp_path / ".manifest.jsonl.partial").write_bytes(b"\0\xff garbage\n{}\n")
+HEADER = (
+    b'{"type":"header","schema":"satchel-manifest","version":2,"writer":"satchel 1","format":"md","rules":null,"options":{}}\n'
+)
+FOREIGN = [
+    b"\0\xff garbage\n{}\n",
+    b"\0" * 100,
+    b"my notes, without a line end",
+    b'{"type":"header","schema":"other"}\n',
+    HEADER.replace(b'"version":2', b'"version":3'),
+    HEADER + b'{"type":"totals","sha256":"0"}\n',
+]
+
+
+@pytest.mark.parametrize("data", FOREIGN)
+@pytest.mark.parametrize("force", [False, True])
+def test_what_no_run_left_under_the_name_of_a_partial_manifest_is_left_alone(
+    tmp_path: Path, export: Export, export_file: Export, data: bytes, force: bool
+) -> None:
+    """It was emptied and removed, whatever was in it, as soon as somebody exported to the file beside it."""
+    for name in (".manifest.jsonl.partial", ".x.jsonl.manifest.jsonl.partial"):
+        (tmp_path / name).write_bytes(data)
+    with pytest.raises(TargetError, match="left alone"):
+        export(tmp_path, {"a": b"1"}, force=force)
+    with pytest.raises(TargetError, match="left alone"):
+        export_file(tmp_path / "x.jsonl", b"{}", force=force)
+    assert [data, data] == [path.read_bytes() for path in tmp_path.iterdir()]
+
+
+def test_a_partial_manifest_with_a_second_name_is_left_alone(tmp_path: Path, export: Export) -> None:
+    (tmp_path / "copy").write_bytes(HEADER)
+    os.link(tmp_path / "copy", tmp_path / ".manifest.jsonl.partial")
+    with pytest.raises(TargetError, match="second name"):
+        export(tmp_path, {"a": b"1"}, force=True)
+    assert HEADER == (tmp_path / "copy").read_bytes()
+
+
+@pytest.mark.parametrize("data", [b"", HEADER[:9], HEADER[:-1], HEADER, HEADER + b'{"type":'])
+def test_what_a_dead_run_left_is_taken_over_however_little_it_is(tmp_path: Path, export: Export, data: bytes) -> None:
+    (tmp_path / ".manifest.jsonl.partial").write_bytes(data)
     export(tmp_path, {"a": b"1"})
     assert verify(tmp_path).ok
+    assert {"a", "manifest.jsonl", "SHA256SUMS"} == set(os.listdir(tmp_path))
+
+
+def test_a_partial_manifest_is_known_from_its_first_moment(tmp_path: Path) -> None:
+    with DirectoryTarget(tmp_path) as target, ManifestWriter(target, format="md", version="1"):
+        assert HEADER == (tmp_path / ".manifest.jsonl.partial").read_bytes()
+
+
+def test_the_partial_manifest_goes_after_the_temporary_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A kill between the two left temporary files that nothing told of."""
+    gone: list[str] = []
+    real = os.unlink
+
+    def unlink(path: str) -> None:
+        gone.append(path.rsplit(".", 1)[1])
+        real(path)
+
+    def interrupted() -> None:
+        with DirectoryTarget(tmp_path) as target, ManifestWriter(target, format="md", version="1"):
+            target.finish(target.stream("a"))
+            target.stream("b").write(b"x")
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "unlink", unlink)
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert ["satchel-tmp", "satchel-tmp", "partial"] == gone
+
+
+def test_a_partial_manifest_that_was_exchanged_meanwhile_is_not_removed(tmp_path: Path) -> None:
+    path = tmp_path / ".m.partial"
+    run = Unfinished(str(path))
+    path.rename(tmp_path / "moved")
+    path.write_bytes(b"theirs")
+    run.remove()
+    assert b"theirs" == path.read_bytes()
 
 
 def test_an_interrupted_run_leaves_what_the_next_one_needs_and_no_more(tmp_path: Path, export: Export) -> None:

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from satchel.errors import JsonError, NotFound
-from satchel.events import Event, Verified
+from satchel.events import Event, Problem, Verified
 from satchel.manifest import paths
 from satchel.manifest import verify as verify_module
 from satchel.manifest.lines import read_manifest
@@ -176,8 +176,8 @@ def test_no_manifest_is_a_finding(tmp_path: Path) -> None:
 
 
 def test_a_manifest_of_a_newer_version_is_a_finding(tmp_path: Path) -> None:
-    (tmp_path / "manifest.jsonl").write_bytes(b'{"type":"header","schema":"satchel-manifest","version":2}\n')
-    assert "version 2" in verify(tmp_path).findings[0].message
+    (tmp_path / "manifest.jsonl").write_bytes(b'{"type":"header","schema":"satchel-manifest","version":3}\n')
+    assert "version 3" in verify(tmp_path).findings[0].message
 
 
 def test_one_file(tmp_path: Path, export_file: Export) -> None:
@@ -225,6 +225,155 @@ def test_what_an_unfinished_run_left_is_told_as_such(folder: Path) -> None:
     assert ["temporary file" in messages[0], "did not finish" in messages[1]] == [True, True]
 
 
+def test_a_foreign_file_that_is_called_as_a_partial_manifest_is_not_taken_for_one(folder: Path) -> None:
+    (folder / ".manifest.jsonl.partial").write_bytes(b"mine")
+    assert ["in the folder and not in the manifest" in f.message for f in verify(folder).findings] == [True]
+
+
+class TestTotals:
+    def test_no_total_can_be_changed(self, tmp_path: Path, export: Export) -> None:
+        """`lost` could: the seal was that of the lines above, and no check added it up."""
+        export(tmp_path, FILES, lost=3)
+        path = tmp_path / "manifest.jsonl"
+        whole = path.read_bytes()
+        assert read_manifest(path).sealed
+        for old, new in [
+            (b'"lost":3,"covers"', b'"lost":0,"covers"'),
+            (b'"lost":3,"covers"', b'"lost":3,"lost":0,"covers"'),
+            (b'"covers":"folder"', b'"covers":"files"'),
+            (b'"}\n', b'","lost":0}\n'),
+            (b'"}\n', b'" }\n'),
+        ]:
+            path.write_bytes(new.join(whole.rsplit(old, 1)))
+            assert not read_manifest(path).sealed, new
+
+    @pytest.mark.parametrize("version", [1, 2])
+    def test_losses_add_up(self, tmp_path: Path, forge: Forge, version: int) -> None:
+        sessions = [{"type": "session", "session_id": "s", "lost": 2}]
+        assert verify(forge(tmp_path, sessions, name="m", version=version)).ok
+        for lost in (-1, 1):
+            report = verify(forge(tmp_path, sessions, name="m", version=version, lost=lost))
+            # Only the totals of version 1 knew what no session line counts.
+            assert (version == 1 and lost > 0) is report.ok
+        assert 3 == report.lost or version == 2
+        report = verify(forge(tmp_path, [*sessions, {"type": "loss", "lost": 1}], name="m", version=2, lost=1))
+        assert (True, 3, 1) == (report.ok, report.lost, report.incomplete)
+
+    def test_a_manifest_of_version_1_is_read_and_its_lines_go_over(self, tmp_path: Path, export: Export, forge: Forge) -> None:
+        export(tmp_path / "new", FILES)
+        export(tmp_path / "old", FILES)
+        path = tmp_path / "old" / "manifest.jsonl"
+        header, *lines = path.read_bytes().splitlines(keepends=True)[:-1]
+        body = header.replace(b'"version":2', b'"version":1') + b"".join(lines)
+        totals = b'{"type":"totals","sessions":3,"messages":7,"files":3,"bytes":7,"lost":0,"sha256":"%s"}\n'
+        path.write_bytes(body + totals % hashlib.sha256(body).hexdigest().encode())
+        assert [("sums", "manifest.jsonl")] == _kinds(verify(tmp_path / "old"))
+        for folder in ("old", "new"):
+            export(tmp_path / folder, {"c.md": b"3"}, format="trace")
+            assert verify(tmp_path / folder).ok
+        assert (tmp_path / "new" / "manifest.jsonl").read_bytes() == path.read_bytes()
+
+
+class TestNotes:
+    def test_a_copy_of_what_was_not_whole_is_good_and_not_whole(self, tmp_path: Path, forge: Forge) -> None:
+        """The manifest recorded it, and nobody heard of it again."""
+        sessions: list[dict[str, object]] = [
+            {"type": "session", "session_id": f"s{n}", "incomplete": n < 7, "lost": int(n < 2)} for n in range(9)
+        ]
+        sessions[8]["losses"] = {"images": 2, "\x1b[2J": 1}
+        report = verify(forge(tmp_path, sessions, name="m"))
+        assert (True, 7, 2) == (report.ok, report.incomplete, report.lost)
+        assert [
+            "7 sessions were not read whole when this was written: s0, s1, s2, s3, s4, …",
+            "at least 2 records could not be read or written when this was written",
+            "the format could not hold all of 1 session: images (2), \\x1b[2J (1)",
+        ] == [note.message for note in report.notes]
+        assert ["incomplete", "incomplete", "losses"] == [note.kind for note in report.notes]
+
+    def test_there_are_none_of_a_whole_copy(self, folder: Path) -> None:
+        report = verify(folder)
+        assert ((), 0, 0) == (report.notes, report.incomplete, report.lost)
+
+    def test_losses_of_any_form_are_no_crash(self, tmp_path: Path, forge: Forge) -> None:
+        odd: list[dict[str, object]] = [
+            {"lost": "x"},
+            {"lost": True},
+            {"lost": -5},
+            {"losses": [1]},
+            {"losses": {"a": None}},
+            {"incomplete": []},
+        ]
+        verify(forge(tmp_path, [{"type": "session", **line} for line in odd], name="m"))
+
+    def test_a_content_check_may_leave_something_unchecked(self, folder: Path) -> None:
+        def content(path: str, update: Callable[[bytes], None], /, **_: object) -> list[Finding]:
+            return [Finding("unchecked", "a.md", "not compared")]
+
+        report = verify(folder, content=content)
+        assert (True, 3) == (report.ok, len(report.notes))
+
+
+class TestWhatAManifestIs:
+    def test_a_name_makes_no_older_manifest(self, folder: Path) -> None:
+        header = (folder / "manifest.jsonl").read_bytes().splitlines(keepends=True)[0]
+        (folder / "manifest.7.jsonl").write_bytes(b"mine")
+        (folder / "manifest.8.jsonl").symlink_to("manifest.jsonl")
+        (folder / "manifest.9.jsonl").write_bytes(header + b"anything")
+        report = verify(folder)
+        assert [("unexpected", "manifest.7.jsonl"), ("unexpected", "manifest.8.jsonl")] == _kinds(report)
+        assert [("older", "manifest.9.jsonl")] == [(note.kind, note.path) for note in report.notes]
+        assert "proves nothing" in report.notes[0].message
+
+    def test_no_link_is_one(self, tmp_path: Path, export: Export, export_file: Export) -> None:
+        """What it led to was read as if it lay there, and compared with the files beside the link."""
+        export(tmp_path / "out", {"a": b"1"})
+        export_file(tmp_path / "x.jsonl", b"{}")
+        for path, about in [
+            (tmp_path / "out" / "manifest.jsonl", tmp_path / "out"),
+            (tmp_path / "x.jsonl.manifest.jsonl", tmp_path / "x.jsonl"),
+        ]:
+            path.rename(tmp_path / "elsewhere")
+            path.symlink_to(tmp_path / "elsewhere")
+            for name in (about, path):
+                report = verify(name)
+                assert ["manifest"] == [finding.kind for finding in report.findings]
+                assert "is a symbolic link, which is not followed" in report.findings[0].message
+            path.unlink()
+            path.symlink_to("nowhere")
+            assert "is a symbolic link" in verify(path).findings[0].message
+
+    def test_a_link_to_a_manifest_is_left_alone_by_an_export(self, tmp_path: Path, export: Export) -> None:
+        export(tmp_path / "other", {"a": b"1"})
+        before = (tmp_path / "other" / "manifest.jsonl").read_bytes()
+        (tmp_path / "out").mkdir()
+        (tmp_path / "out" / "manifest.jsonl").symlink_to(tmp_path / "other" / "manifest.jsonl")
+        events: list[Event] = []
+        export(tmp_path / "out", {"b": b"2"}, listen=events.append)
+        assert ["is a symbolic link" in event.message for event in events if isinstance(event, Problem)] == [True]
+        assert (True, 1) == (verify(tmp_path / "out").ok, verify(tmp_path / "out").files)
+        assert before == (tmp_path / "other" / "manifest.jsonl").read_bytes()
+
+    @pytest.mark.parametrize("name", ["m.jsonl", "satchel-manifest.jsonl", "x.manifest.jsonl", "manifest.3.jsonl"])
+    def test_its_name_does_not_say_what_it_covers(self, folder: Path, name: str) -> None:
+        """Renamed, it told of no file that was added."""
+        (folder / "new.md").write_bytes(b"")
+        (folder / "manifest.jsonl").rename(folder / name)
+        report = verify(folder / name)
+        assert [("unexpected", "new.md"), ("sums", name)] == _kinds(report)
+        assert f"{name} is manifest.jsonl in SHA256SUMS: the manifest was renamed" == report.findings[1].message
+
+    def test_that_of_one_file_covers_no_folder_under_any_name(self, tmp_path: Path, export_file: Export) -> None:
+        export_file(tmp_path / "x.jsonl", b"{}")
+        (tmp_path / "other").write_bytes(b"")
+        (tmp_path / "x.jsonl.manifest.jsonl").rename(tmp_path / "manifest.jsonl")
+        assert verify(tmp_path).ok
+
+    def test_the_formats_of_a_file_and_of_its_header_are_one(self, tmp_path: Path, forge: Forge) -> None:
+        (tmp_path / "a").write_bytes(b"")
+        assert verify(forge(tmp_path, [_line("a", format="md")], name="m")).ok
+        assert [("manifest", "m")] == _kinds(verify(forge(tmp_path, [_line("a", format="x")], name="m")))
+
+
 class TestChecksums:
     def test_each_disagreement(self, folder: Path) -> None:
         path = folder / "SHA256SUMS"
@@ -251,6 +400,18 @@ class TestChecksums:
 
 
 class TestHostileManifest:
+    def test_a_path_of_thousands_of_parts(self, tmp_path: Path, forge: Forge) -> None:
+        (tmp_path / "d").mkdir()
+        for path in ("d/" * 3000 + "x", "x/" * 100_000 + "x"):
+            assert _kinds(verify(forge(tmp_path, [_line(path)], name="m"))) in ([("missing", path)], [("unsafe", path)])
+
+    @pytest.mark.parametrize("nested", [b"[" * 100_000 + b"]" * 100_000, b'{"a":' * 100_000 + b"1" + b"}" * 100_000])
+    def test_lines_nested_as_deeply_as_can_be(self, tmp_path: Path, forge: Forge, nested: bytes) -> None:
+        for data in (b'{"type":"session","x":%s}\n' % nested, nested + b"\n"):
+            verify(forge(tmp_path, [data], name="m"))
+            (tmp_path / "m2").write_bytes(data)
+            assert not verify(tmp_path / "m2").ok
+
     @pytest.mark.parametrize("path", ["../secret", "/etc/passwd", "a/../../secret", "..\\secret", "C:secret", "a\0", "", "a//b"])
     def test_no_path_leads_out(self, tmp_path: Path, forge: Forge, monkeypatch: pytest.MonkeyPatch, path: str) -> None:
         (tmp_path / "secret").write_bytes(b"secret")
@@ -277,9 +438,9 @@ class TestHostileManifest:
         opened: list[str] = []
         real = paths.open_regular
 
-        def watched(path: str, /, *, follow: bool = False) -> Any:
+        def watched(path: str, /) -> Any:
             opened.append(path)
-            return real(path, follow=follow)
+            return real(path)
 
         monkeypatch.setattr(paths, "open_regular", watched)
         report = verify(out)
@@ -340,7 +501,13 @@ class TestContent:
         seen: dict[str, tuple[object, list[str]]] = {}
 
         def content(
-            path: str, update: Callable[[bytes], None], /, *, file: Mapping[str, Any], sessions: Iterator[dict[str, Any]]
+            path: str,
+            update: Callable[[bytes], None],
+            /,
+            *,
+            file: Mapping[str, Any],
+            header: Mapping[str, Any],
+            sessions: Iterator[dict[str, Any]],
         ) -> list[Finding]:
             update(Path(path).read_bytes())
             seen[os.path.relpath(path, folder)] = (file["session_id"], [line["session_id"] for line in sessions])
@@ -357,7 +524,13 @@ class TestContent:
         export_file(tmp_path / "x", b"data", sessions=500)
 
         def content(
-            path: str, update: Callable[[bytes], None], /, *, file: Mapping[str, Any], sessions: Iterator[dict[str, Any]]
+            path: str,
+            update: Callable[[bytes], None],
+            /,
+            *,
+            file: Mapping[str, Any],
+            header: Mapping[str, Any],
+            sessions: Iterator[dict[str, Any]],
         ) -> list[Finding]:
             assert {"session_id": "s1"}.items() <= next(sessions).items()
             assert [f"s{number}" for number in range(2, 501)] == [line["session_id"] for line in sessions]
@@ -374,7 +547,13 @@ class TestContent:
         seen: dict[str, list[str]] = {}
 
         def content(
-            path: str, update: Callable[[bytes], None], /, *, file: Mapping[str, Any], sessions: Iterator[dict[str, Any]]
+            path: str,
+            update: Callable[[bytes], None],
+            /,
+            *,
+            file: Mapping[str, Any],
+            header: Mapping[str, Any],
+            sessions: Iterator[dict[str, Any]],
         ) -> list[Finding]:
             seen[file["path"]] = [line["session_id"] for line in sessions]
             return []
