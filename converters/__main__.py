@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-import gc
+import os
 
-from satchel import stopping
+try:
+    import gc
+
+    from satchel import stopping
+except KeyboardInterrupt:
+    # Ctrl-C before signals are watched; others end the process without a word anyway.
+    os._exit(130)
 
 __all__ = ["main"]
 

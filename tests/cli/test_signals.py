@@ -51,6 +51,17 @@ def test_a_signal_while_the_program_loads_ends_it_without_a_traceback(story: Pat
     assert 128 + getattr(signal, how) == done.returncode
 
 
+@pytest.mark.parametrize("module", ["satchel.stopping", "signal"])
+def test_ctrl_c_before_signals_are_watched_shows_nothing_either(module: str) -> None:
+    # By then the modules are loaded: they are forgotten, so that they are looked for.
+    code = AT.format(module=module, what="os.kill(os.getpid(), 2)").replace(
+        "from satchel", "del sys.modules['signal']\nfrom satchel"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False, timeout=60)
+
+    assert (130, b"", b"") == (done.returncode, done.stdout, done.stderr)
+
+
 def test_a_second_signal_does_not_cut_short_what_the_first_one_began(story: Path) -> None:
     done = _run("satchel.views", "try: kill(signal.SIGINT)\n            finally: kill(signal.SIGTERM)")
 
