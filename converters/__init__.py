@@ -6,8 +6,8 @@ Everything public is here, imported when it is first used.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+# As `typing` has it, which takes long to load; type checkers know the name.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from satchel.contracts import Record, SessionInfo, Store
     from satchel.errors import SatchelError

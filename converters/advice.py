@@ -6,19 +6,19 @@ The findings are `satchel.doctoring`'s; here they become sentences.
 
 from __future__ import annotations
 
+import errno
 import os
 import shlex
+import stat
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from satchel.diagnosis import Checked, Diagnosis, Reason
 from satchel.errors import JsonError
+from satchel.sources import Source, real_path
 from satchel.timetext import local
-from satchel.wording import count, size
-
-if TYPE_CHECKING:
-    from satchel.sources import Source
+from satchel.wording import argument, count, size
 
 __all__ = ["address", "export_command", "hint_at_claude", "hint_at_others", "say_why"]
 
@@ -28,15 +28,18 @@ _HIDDEN_SOURCES = ("tool",)
 
 def address(source: Source, used: Path) -> str:
     """Return the options that name a store to other commands; "" for the one they take by themselves in the home `used`."""
-    if os.path.realpath(source.path) == os.path.realpath(used / "state.db"):
+    if real_path(source.path) == real_path(used / "state.db"):
         return ""
     if source.path.name.startswith("satchel-stdin-"):
         return "--from -"
-    if source.profile is not None and os.path.realpath(source.path) == os.path.realpath(
-        used / "profiles" / source.profile / "state.db"
-    ):
-        return f"--profile {shlex.quote(source.profile)}"
-    return f"--from {shlex.quote(str(source.path))}"
+    if source.profile is not None and real_path(source.path) == real_path(used / "profiles" / source.profile / "state.db"):
+        # With `=` no name can pass for an option.
+        return (
+            shlex.quote(f"--profile={source.profile}")
+            if source.profile.startswith("-")
+            else f"--profile {shlex.quote(source.profile)}"
+        )
+    return f"--from {argument(str(source.path))}"
 
 
 def _command(checked: Checked, words: str, after: str = "") -> str:
@@ -116,7 +119,7 @@ def _todo(checked: Checked) -> Iterator[Reason]:
                 f"{holder.name} (process {holder.pid}) still uses {file}, which is deleted or replaced: what it wrote there goes "
                 "when it ends. Copy it first:"
             )
-            yield Reason(text, f"cp {link} {shlex.quote(os.path.basename(file))}.rescued")
+            yield Reason(text, f"cp {link} {argument(os.path.basename(file) + '.rescued')}")
     yield export_command(checked)
     if checked.free and checked.free > max(1 << 20, checked.figures.bytes // 10):
         yield Reason(f"VACUUM would give back {size(checked.free)} or more. With Hermes stopped:", "hermes sessions optimize")
@@ -124,10 +127,10 @@ def _todo(checked: Checked) -> Iterator[Reason]:
 
 def hint_at_others(found: Diagnosis) -> None:
     """Say which stores the other commands do not take by themselves."""
-    used = os.path.realpath(found.looked_at[0])
+    used = real_path(found.looked_at[0])
     for store in found.stores:
         folder = store.path.parent if store.profile is None else store.path.parent.parent.parent
-        if os.path.realpath(folder) != used:
+        if real_path(folder) != used:
             text = f"{store.path} is outside the home in use ({found.looked_at[0]}): other commands take it only by its path"
             found.hints.append(Reason(text, _command(store, "satchel list")))
     profiles = [store.profile for store in found.stores if store.profile is not None]
@@ -142,13 +145,12 @@ def hint_at_claude(found: Diagnosis, environ: Mapping[str, str]) -> None:
     """Name Claude Code's own clean-up, if it is here: its logs go after 30 days unless it is told otherwise."""
     from satchel.jsontext import loads
 
-    folder = Path(environ.get("CLAUDE_CONFIG_DIR") or "~/.claude").expanduser()
-    if not folder.is_dir():
+    folder = Path(os.path.expanduser(environ.get("CLAUDE_CONFIG_DIR") or "~/.claude"))
+    if not os.path.isdir(folder):
         return
     days: Any = None
     try:
-        with open(folder / "settings.json", "rb") as file:
-            settings = loads(file.read(1 << 20))
+        settings = loads(_beginning(folder / "settings.json", 1 << 20))
         days = settings.get("cleanupPeriodDays") if isinstance(settings, dict) else None
     except (OSError, JsonError):
         pass
@@ -160,3 +162,12 @@ def hint_at_claude(found: Diagnosis, environ: Mapping[str, str]) -> None:
     else:
         text = f"Claude Code is here too ({folder}): it deletes its logs after {str(days)[:20]} days ({where})"
     found.hints.append(Reason(text))
+
+
+def _beginning(path: Path, most: int) -> bytes:
+    """Return the beginning of a regular file; a pipe, which would keep whoever opens it waiting, is an OSError."""
+    handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    with open(handle, "rb") as file:
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            raise OSError(errno.EINVAL, "it is no regular file", str(path))
+        return file.read(most)

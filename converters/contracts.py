@@ -14,6 +14,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 from satchel.events import Listener
+from satchel.frozen import frozen
 
 if TYPE_CHECKING:
     from satchel.formats.model import Entry
@@ -80,7 +81,7 @@ class Record:
     __hash__ = None  # type: ignore[assignment]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(frozen=True, slots=True, kw_only=True)
 class Usage:
     """Tokens as the agent counted them; 0 where it did not."""
 
@@ -142,7 +143,7 @@ class SessionInfo:
     extra: Mapping[str, Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(frozen=True, slots=True, kw_only=True)
 class Claim:
     """A reader's word that a path is its own: `why` says by what it was recognised."""
 
@@ -234,7 +235,7 @@ class Target(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(frozen=True, slots=True, kw_only=True)
 class Written:
     """
     What a writer made of one session.

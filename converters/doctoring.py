@@ -7,7 +7,6 @@ Nothing is ever written. What can't be told is left out or said to be unknown; a
 from __future__ import annotations
 
 import os
-import shlex
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -19,8 +18,9 @@ from satchel.diagnosis import Checked, Diagnosis, Reason
 from satchel.errors import SatchelError, StoreError, UsageError
 from satchel.events import Event, Listener, Problem, StoreOpened, ignore
 from satchel.formats import registry
-from satchel.sources import Source, find, find_all
+from satchel.sources import Source, find, find_all, real_path
 from satchel.views import settled
+from satchel.wording import argument
 
 __all__ = ["diagnose"]
 
@@ -51,7 +51,13 @@ def diagnose(
 
     found = Diagnosis()
     moment = time.time() if now is None else now
-    sources = _named(wanted, profile, found) if wanted else _here(profile, environ, found)
+
+    def hear(event: Event) -> None:
+        if isinstance(event, Problem):
+            found.hints.append(Reason(f"{event.where}: {event.message}"))
+        listen(event)
+
+    sources = _named(wanted, profile, found, hear) if wanted else _here(profile, environ, found, hear)
     used = home(environ)
     for source in sources:
         store = _check(source, used=used, named=bool(wanted), deep=deep, now=moment, listen=listen)
@@ -62,32 +68,33 @@ def diagnose(
     return found
 
 
-def _named(wanted: Sequence[str], profile: str | None, found: Diagnosis) -> list[Source]:
+def _named(wanted: Sequence[str], profile: str | None, found: Diagnosis, listen: Listener) -> list[Source]:
     sources: dict[str, Source] = {}
     for word in wanted:
         try:
-            for source in find([word], profile=profile):
-                sources.setdefault(os.path.realpath(source.path), source)
+            for source in find([word], profile=profile, listen=listen):
+                sources.setdefault(real_path(source.path), source)
         except UsageError:
             raise
         except SatchelError as error:
-            found.stores.append(_unreadable(Checked(path=Path(word).expanduser(), format="", named=True, error=error.message)))
+            path = Path(os.path.expanduser(word))
+            found.stores.append(_unreadable(Checked(path=path, format="", named=True, error=error.message)))
     return list(sources.values())
 
 
-def _here(profile: str | None, environ: Mapping[str, str], found: Diagnosis) -> list[Source]:
+def _here(profile: str | None, environ: Mapping[str, str], found: Diagnosis, listen: Listener) -> list[Source]:
     """Return the stores of every home: the one in use, the usual one, and the one whose profile the one in use is."""
     from satchel.formats.hermes_state.homes import home, stores
 
     used = home(environ)
     homes = [used, *([used.parent.parent] if used.parent.name == "profiles" else []), home({**environ, "HERMES_HOME": ""})]
-    found.looked_at = list({os.path.realpath(path): path for path in reversed(homes)}.values())[::-1]
+    found.looked_at = list({real_path(path): path for path in reversed(homes)}.values())[::-1]
     if profile is not None and profile != "all":
-        return find_all(profile=profile, environ=environ)
+        return find_all(profile=profile, environ=environ, listen=listen)
     sources: dict[str, Source] = {}
     for folder in found.looked_at:
-        for path, name in stores(folder):
-            sources.setdefault(os.path.realpath(path), Source("hermes", path, name))
+        for path, name in stores(folder, listen=listen):
+            sources.setdefault(real_path(path), Source("hermes", path, name))
     return list(sources.values())
 
 
@@ -120,10 +127,8 @@ def _unreadable(checked: Checked) -> Checked:
     checked.beside = dict(sides(checked.path))
     checked.legacy = [kind for kind in legacy(checked.path.parent, ()) if kind.where.startswith("*.")]
     if checked.legacy:
-        folder = shlex.quote(str(checked.path.parent))
-        checked.commands.append(
-            Reason("Copies of a store are beside it; see what they hold:", f"satchel doctor --from {folder}/COPY")
-        )
+        copies = argument(str(checked.path.parent / "COPY"))
+        checked.commands.append(Reason("Copies of a store are beside it; see what they hold:", f"satchel doctor --from {copies}"))
     return checked
 
 
@@ -196,10 +201,10 @@ def _count(checked: Checked, store: Store) -> list[SessionInfo]:
 
 def _look_around(checked: Checked, infos: list[SessionInfo], marks: dict[str, str], now: float) -> None:
     """Look beside the store: who has it open, what else lies there, and what Hermes is told to remove."""
-    from satchel.formats.hermes_state.beside import legacy, retention
+    from satchel.formats.hermes_state.beside import Retention, legacy, retention
     from satchel.processes import holders
 
-    path = Path(os.path.realpath(checked.path))
+    path = Path(real_path(checked.path))
     checked.holders = holders([path, *(path.with_name(f"{path.name}{side}") for side in ("-wal", "-shm"))])
     with suppress(ValueError, KeyError):
         checked.last_prune = float(marks["last_auto_prune"])
@@ -207,7 +212,13 @@ def _look_around(checked: Checked, infos: list[SessionInfo], marks: dict[str, st
         # A copy: what lies beside it is not Hermes' business.
         return
     checked.legacy = legacy(checked.path.parent, {info.id for info in infos})
-    checked.retention = kept = retention(checked.path.parent)
+    settings = checked.path.parent / "config.yaml"
+    if os.path.exists(settings) and not os.path.isfile(settings):
+        # Opening a pipe would wait for whoever writes into it.
+        kept = Retention(problems=[f"{settings} is no regular file: Hermes' defaults are assumed"])
+    else:
+        kept = retention(checked.path.parent)
+    checked.retention = kept
     checked.warnings += kept.problems
     # Up to schema 22 Hermes counts from the start of a session, and knows no pins.
     by_start = checked.schema is not None and checked.schema < 23

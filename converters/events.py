@@ -8,8 +8,10 @@ A listener is any callable that takes one event; `ignore` is the default everywh
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Literal
+
+from satchel.frozen import frozen
 
 __all__ = [
     "Event",
@@ -30,14 +32,14 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(frozen=True, slots=True)
 class RunStarted:
     """A command begins its work."""
 
     command: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(frozen=True, slots=True)
 class StoreOpened:
     """A store was opened: `format` is the reader's name, `how` says in words how it is read ("as a snapshot", …)."""
 
@@ -46,14 +48,14 @@ class StoreOpened:
     how: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(frozen=True, slots=True)
 class SessionStarted:
     """A session is about to be read."""
 
     session_id: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(frozen=True, slots=True)
 class Progress:
     """`done` of `total` sessions are through; `total` is None while it is unknown."""
 
@@ -61,7 +63,7 @@ class Progress:
     total: int | None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(frozen=True, slots=True)
 class Problem:
     """
     Something that is not as it should be, and did not stop the run.
@@ -76,7 +78,7 @@ class Problem:
     lost: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(frozen=True, slots=True)
 class FileWritten:
     """A file is complete under its final name; `sha256` is the lower-case hex digest of its bytes."""
 
@@ -85,7 +87,7 @@ class FileWritten:
     sha256: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(frozen=True, slots=True)
 class SessionFinished:
     """A session was written; `messages` counts live, compacted and rewound ones."""
 
@@ -93,7 +95,7 @@ class SessionFinished:
     messages: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(frozen=True, slots=True)
 class Verified:
     """A file was compared with its manifest."""
 
@@ -101,7 +103,7 @@ class Verified:
     ok: bool
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(frozen=True, slots=True)
 class Totals:
     """The run is over; `lost` counts the sessions and records that could not be read or written."""
 
@@ -113,14 +115,14 @@ class Totals:
     lost: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(frozen=True, slots=True)
 class Said:
     """A sentence for people, which no other event says."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(frozen=True, slots=True)
 class Failed:
     """The run ends with an error: `message` is one sentence, `exit_code` the process's exit status."""
 

@@ -42,9 +42,9 @@ def open(path: str | os.PathLike[str], *, format: str | None = None, listen: Lis
         NotAStore: No reader knows it.
         StoreError: It can't be read.
     """
-    found = Path(path).expanduser()
+    found = Path(os.path.expanduser(path))
     if format is None:
-        source = sources.find([str(found)])[0]
+        source = sources.find([str(found)], listen=listen)[0]
         return registry.reader(source.reader).open(source.path, listen=listen)
     return registry.reader(format).open(found, listen=listen)
 
@@ -79,7 +79,7 @@ def convert(
     """
     given = [source] if isinstance(source, str | os.PathLike) else list(source)
     return pipeline.export(
-        sources.find([os.fspath(path) for path in given]),
+        sources.find([os.fspath(path) for path in given], listen=listen),
         output,
         format=format,
         selection=selection if selection is not None else make_selection(),

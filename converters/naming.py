@@ -12,26 +12,25 @@ import unicodedata
 
 __all__ = ["clean_title", "display_width", "file_name", "safe_id", "slug", "terminal_line", "terminal_text"]
 
-_ORDINARY = re.compile(r"[a-z0-9](?:[a-z0-9._-]{0,98}[a-z0-9_-])?")
-_UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
-_UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?=-)")
+# Patterns are compiled when they are first used: a short run needs none of them.
+_ORDINARY = r"[a-z0-9](?:[a-z0-9._-]{0,98}[a-z0-9_-])?"
+_UNSAFE = r"[^A-Za-z0-9._-]+"
+_UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?=-)"
 # Windows takes these for devices, whatever follows the first dot.
 _DEVICES = frozenset(["con", "prn", "aux", "nul", *(f"{port}{n}" for port in ("com", "lpt") for n in range(10))])
 # `manifest.jsonl` and its like stand beside the sessions' files.
 _OURS = frozenset(["manifest", "satchel-manifest", "sha256sums"])
 
 # Letters and marks that show nothing (fillers, variation selectors): two slugs would look the same.
-_BLANK = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]+")
-_NO_SLUG = re.compile(r"[^a-z0-9._-]+")
+_BLANK = "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]+"
+_NO_SLUG = r"[^a-z0-9._-]+"
 
-_SURROGATE = re.compile("[\ud800-\udfff]")
-_NO_TITLE = re.compile(
-    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffc]+"
-)
-_SPACE = re.compile(r"\s+")
+_SURROGATE = "[\ud800-\udfff]"
+_NO_TITLE = "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffc]+"
+_SPACE = r"\s+"
 
-_NO_TERMINAL = re.compile("\r\n|[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ufff9-\ufffb\ud800-\udfff]")
-_GAP = re.compile("[ \t\n\v\f\r\x85\u2028\u2029]+")
+_NO_TERMINAL = "\r\n|[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ufff9-\ufffb\ud800-\udfff]"
+_GAP = "[ \t\n\v\f\r\x85\u2028\u2029]+"
 
 
 def safe_id(session_id: str) -> str:
@@ -42,7 +41,7 @@ def safe_id(session_id: str) -> str:
     100 of them, and not a name that Windows or a manifest has taken. Any other id, so one with a capital or a non-ASCII letter
     too, has what is unsafe in it replaced by `_` and ends with `~` and the first 8 hex digits of the SHA-256 of the exact id.
     """
-    if _ORDINARY.fullmatch(session_id) and not _is_taken(session_id):
+    if re.fullmatch(_ORDINARY, session_id) and not _is_taken(session_id):
         return session_id
     return _marked(session_id)
 
@@ -50,7 +49,7 @@ def safe_id(session_id: str) -> str:
 def _marked(session_id: str) -> str:
     from hashlib import sha256
 
-    stem = _UNSAFE.sub("_", session_id[:400]).lstrip("._-")[:100].rstrip("._-") or "id"
+    stem = re.sub(_UNSAFE, "_", session_id[:400]).lstrip("._-")[:100].rstrip("._-") or "id"
     if _is_taken(stem):
         stem = f"_{stem}"
     return f"{stem}~{sha256(session_id.encode('utf-8', 'surrogatepass')).hexdigest()[:8]}"
@@ -68,7 +67,7 @@ def slug(title: str | None) -> str:
     Runs of anything else become one `-`; at most 60 characters and 80 bytes of UTF-8; "session" when nothing is left.
     """
     text = unicodedata.normalize("NFC", (title or "")[:1000]).lower()
-    text = _NO_SLUG.sub("-", text) if text.isascii() else _letters(unicodedata.normalize("NFC", _BLANK.sub("", text)))
+    text = re.sub(_NO_SLUG, "-", text) if text.isascii() else _letters(unicodedata.normalize("NFC", re.sub(_BLANK, "", text)))
     text = _cut(text.lstrip(".-_"), 80) or "session"
     if text.partition(".")[0] in _DEVICES:
         text = _cut(f"session-{text}", 80)
@@ -107,7 +106,7 @@ def file_name(session_id: str, title: str | None, suffix: str) -> str:
     stem = safe_id(session_id)
     if "~" not in stem:
         name = f"{stem}-{words}"
-        uuid = _UUID.match(name)
+        uuid = re.match(_UUID, name)
         if stem != (uuid.group() if uuid else name.partition("-")[0]):
             stem = _marked(session_id)
     words = _cut(words, 199 - len(stem) - len(suffix.encode()))
@@ -123,8 +122,8 @@ def clean_title(text: str | None) -> str | None:
     """
     if not text:
         return None
-    cleaned = _NO_TITLE.sub("", _SURROGATE.sub("\ufffd", text))
-    return _SPACE.sub(" ", cleaned).strip() or None
+    cleaned = re.sub(_NO_TITLE, "", re.sub(_SURROGATE, "\ufffd", text))
+    return re.sub(_SPACE, " ", cleaned).strip() or None
 
 
 def terminal_text(text: str) -> str:
@@ -134,7 +133,7 @@ def terminal_text(text: str) -> str:
     Control characters but `\n` and `\t`, bidi overrides and isolates, line separators and lone surrogates are shown as escapes
     (`\x1b`, `\u202e`); `\r\n` becomes `\n`.
     """
-    return _NO_TERMINAL.sub(_escape, text)
+    return text if text.isprintable() else re.sub(_NO_TERMINAL, _escape, text)
 
 
 def _escape(match: re.Match[str]) -> str:
@@ -152,10 +151,10 @@ def terminal_line(text: str, width: int | None = None) -> str:
     With a width it is cut to so many columns, and ends in `…` where something went.
     """
     if width is None:
-        return terminal_text(_GAP.sub(_space, text).strip())
+        return terminal_text(_without_gaps(text))
     # A column holds few characters: a long text need not be gone through for one line of it.
     limit = 16 * max(width, 0) + 256
-    line = terminal_text(_GAP.sub(_space, text[:limit]).strip())
+    line = terminal_text(_without_gaps(text[:limit]))
     if len(text) <= limit and display_width(line) <= width:
         return line
     if width < 1:
@@ -166,6 +165,10 @@ def terminal_line(text: str, width: int | None = None) -> str:
         if columns > width - 1:
             return f"{line[:index].rstrip()}…"
     return f"{line}…"
+
+
+def _without_gaps(text: str) -> str:
+    return (text if text.isprintable() else re.sub(_GAP, _space, text)).strip()
 
 
 def _space(match: re.Match[str]) -> str:

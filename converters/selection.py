@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any
 
 from satchel.errors import UsageError
 from satchel.folders import absolute, below, is_written_as_path
+from satchel.frozen import frozen
 from satchel.ids import resolve_ids, split_id
 from satchel.timetext import local, parse_moment
 
@@ -45,7 +46,7 @@ _NOT_NARROWING = frozenset(["agent", "pinned", "include_live", "include_archived
 _COUNTED = ("older_than", "newer_than", "messages", "tokens", "cost", "tool_calls")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(frozen=True, slots=True, kw_only=True)
 class Selection:
     """
     The filters of one command; a session is taken when it passes all of them. Made by `selection`, which checks the values.

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from satchel.contracts import SessionInfo, Store
-from satchel.errors import AmbiguousId, NotFound
+from satchel.errors import AmbiguousId, JsonError, NotFound
 from satchel.events import Listener, ignore
 from satchel.formats.model import Attachment, Block, Image, Message, Text, Thinking, ToolCall, ToolResult, plain_text
 from satchel.ids import resolve_ids
@@ -295,20 +295,30 @@ def _call(call: ToolCall, width: int | None) -> str:
 
 
 def _short(value: Any) -> str:
-    text = dumps(value).decode()
+    try:
+        text = dumps(value).decode()
+    except JsonError:  # A plug-in's own type, say.
+        text = repr(value)
     return text if len(text) <= _ARGUMENT else f"{text[:_ARGUMENT]}…"
 
 
 def _part(block: Block) -> str:
     if isinstance(block, Image):
-        what = block.media_type or "image"
-        where = size(len(block.data) * 3 // 4) if block.data else block.url or ""
-        return terminal_line(f"[{what} {where[:200]}]".replace(" ]", "]"))
+        data = block.data
+        where = size(len(data) * 3 // 4) if data and isinstance(data, str) else _word(block.url or data)
+        return terminal_line(f"[{_word(block.media_type) or 'image'} {where}]".replace(" ]", "]"))
     if isinstance(block, Attachment):
-        return terminal_line(f"[{block.kind} {block.name or ''}]".replace(" ]", "]"))
+        return terminal_line(f"[{_word(block.kind)} {_word(block.name)}]".replace(" ]", "]"))
     if isinstance(block, Text):
         return terminal_line(block.text, _ARGUMENT)
     return terminal_line(f"[something else: {_short(getattr(block, 'data', None))}]")
+
+
+def _word(value: Any) -> str:
+    """Return what should be a short text, and is whatever the source put there."""
+    if value is None or value == "":
+        return ""
+    return value[:_ARGUMENT] if isinstance(value, str) else _short(value)
 
 
 # ---------------------------------------------------------------------------------------------------------- the recap
@@ -321,7 +331,10 @@ _MODEL_LINES = 3
 
 @dataclass(slots=True)
 class Exchange:
-    """A thing a person said and the answers to it: who ("person" or "model"), the text, and the names of the tools called."""
+    """
+    A thing a person said and the answers to it: who ("person" or "model"), the text as a recap shows it, and the names of the
+    tools called.
+    """
 
     turns: list[tuple[str, str, list[str]]] = field(default_factory=list)
 
@@ -336,8 +349,7 @@ class Recap:
     def as_dict(self) -> dict[str, Any]:
         """Return the recap as JSON-ready keys; texts are cut as they are shown."""
         turns = [
-            [{"author": who, "text": shortened(who, text), "tools": tools} for who, text, tools in exchange.turns]
-            for exchange in self.exchanges
+            [{"author": who, "text": text, "tools": tools} for who, text, tools in exchange.turns] for exchange in self.exchanges
         ]
         return {"earlier": self.earlier, "exchanges": turns}
 
@@ -345,7 +357,7 @@ class Recap:
         """Yield who, the safe text that is shown of a message (several lines), and its tool calls summed up."""
         for exchange in self.exchanges:
             for who, text, tools in exchange.turns:
-                yield who, terminal_text(shortened(who, text)), tool_summary(tools)
+                yield who, terminal_text(text), tool_summary(tools)
 
 
 def recap(messages: Iterable[Message]) -> Recap:
@@ -374,7 +386,7 @@ def recap(messages: Iterable[Message]) -> Recap:
         if not text and turns and turns[-1][0] == "model":
             turns[-1][2].extend(tools)
         else:
-            turns.append((message.author, text, tools))
+            turns.append((message.author, shortened(message.author, text), tools))
     return Recap(list(kept), earlier)
 
 

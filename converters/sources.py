@@ -4,7 +4,9 @@ Finds the stores that a command reads: by agent's name, by path, or wherever age
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
@@ -14,10 +16,10 @@ from typing import NamedTuple
 
 from satchel.contracts import Store
 from satchel.errors import NotAStore, NotFound, StoreError, UsageError
-from satchel.events import Listener, Problem
+from satchel.events import Listener, Problem, ignore
 from satchel.formats import registry
 
-__all__ = ["Source", "find", "find_all", "open_all", "spare"]
+__all__ = ["Source", "find", "find_all", "open_all", "real_path", "spare"]
 
 AGENTS = ("hermes",)
 """Agents whose stores are found without a path."""
@@ -32,7 +34,12 @@ class Source(NamedTuple):
 
 
 def find(
-    wanted: Sequence[str], *, profile: str | None = None, environ: Mapping[str, str] = os.environ, only_main: bool = False
+    wanted: Sequence[str],
+    *,
+    profile: str | None = None,
+    environ: Mapping[str, str] = os.environ,
+    only_main: bool = False,
+    listen: Listener = ignore,
 ) -> list[Source]:
     """
     Return the stores that `--from` names, or those at hand when it names none.
@@ -48,18 +55,17 @@ def find(
         UsageError: A profile is not there.
     """
     if not wanted:
-        found = find_all(profile=profile, environ=environ)
+        found = find_all(profile=profile, environ=environ, listen=listen)
         if only_main and profile is None:
             main = [source for source in found if source.reader == "hermes" and source.profile is None]
             found = main or found
         if not found:
-            where = ", ".join(str(path) for path in _homes(environ))
-            raise NotFound(f"no session store was found (looked at {where}); name one with --from PATH")
+            raise NotFound(f"no session store was found (looked at {_home(environ)}); name one with --from PATH")
         return found
     sources: list[Source] = []
     for word in wanted:
         if word in AGENTS:
-            found = find_all(profile=profile, environ=environ)
+            found = find_all(profile=profile, environ=environ, listen=listen)
             if profile is None:
                 found = [source for source in found if source.profile is None] or found
             if not found:
@@ -68,18 +74,26 @@ def find(
         elif word == "-":
             sources.append(_from_stdin())
         else:
-            sources += _at(Path(word).expanduser(), profile)
+            sources += _at(Path(os.path.expanduser(word)), profile, listen)
     unique: dict[str, Source] = {}
     for source in sources:
-        unique.setdefault(os.path.realpath(source.path), source)
+        unique.setdefault(real_path(source.path), source)
     return list(unique.values())
 
 
-def find_all(*, profile: str | None = None, environ: Mapping[str, str] = os.environ) -> list[Source]:
+def real_path(path: str | os.PathLike[str]) -> str:
+    """Return the path without links and from the root; a relative one as it is where the current folder is gone."""
+    try:
+        return os.path.realpath(path)
+    except OSError:
+        return os.fspath(path)
+
+
+def find_all(*, profile: str | None = None, environ: Mapping[str, str] = os.environ, listen: Listener = ignore) -> list[Source]:
     """Return every store that is where its agent leaves it. Raises UsageError for a profile that is not there."""
     from satchel.formats.hermes_state.homes import stores
 
-    found = [Source("hermes", path, name) for path, name in stores(_home(environ))]
+    found = [Source("hermes", path, name) for path, name in stores(_home(environ), listen=listen)]
     return _of_profile(found, profile)
 
 
@@ -87,10 +101,6 @@ def _home(environ: Mapping[str, str]) -> Path:
     from satchel.formats.hermes_state.homes import home
 
     return home(environ)
-
-
-def _homes(environ: Mapping[str, str]) -> list[Path]:
-    return [_home(environ)]
 
 
 def _of_profile(found: list[Source], profile: str | None) -> list[Source]:
@@ -104,30 +114,43 @@ def _of_profile(found: list[Source], profile: str | None) -> list[Source]:
     return chosen
 
 
-def _at(path: Path, profile: str | None) -> list[Source]:
+def _at(path: Path, profile: str | None, listen: Listener) -> list[Source]:
     """Return the stores at a path: a file, an agent's home, or a folder that holds some."""
     from satchel.formats.hermes_state.homes import stores
 
-    if not path.exists():
-        raise NotFound(f"{path} does not exist; --from takes {', '.join(AGENTS)} or a path", subject=path)
-    if not path.is_dir():
-        if path.is_file() and path.stat().st_size == 0:
+    try:
+        status = path.stat()
+    except (FileNotFoundError, NotADirectoryError, ValueError):
+        raise NotFound(f"{path} does not exist; --from takes {', '.join(AGENTS)} or a path", subject=path) from None
+    except OSError as error:
+        raise StoreError(f"{path} cannot be looked at: {error.strerror or error}", subject=path) from error
+    if not stat.S_ISDIR(status.st_mode):
+        if stat.S_ISREG(status.st_mode) and status.st_size == 0:
             raise NotAStore(f"{path} is empty (0 bytes): there is nothing to read", subject=path)
         return [Source(registry.detect(path).name, path)]
-    homes = [Source("hermes", found, name) for found, name in stores(path)]
+    homes = [Source("hermes", found, name) for found, name in stores(path, listen=listen)]
     if homes:
         chosen = _of_profile(homes, profile)
         return [source for source in chosen if source.profile is None] or chosen if profile is None else chosen
+
+    def tell(error: OSError) -> None:
+        listen(Problem(str(error.filename or path), f"it can't be looked into, and is left out: {error.strerror or error}"))
+
     sources: list[Source] = []
-    for folder, folders, files in os.walk(path):
+    for folder, folders, files in os.walk(path, onerror=tell):
         folders.sort()
         for name in sorted(files):
             file = Path(folder, name)
-            if file.is_file():
-                try:
+            try:
+                if file.is_file():
+                    if not os.access(file, os.R_OK):
+                        # A reader would take it for a file of another kind.
+                        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(file))
                     sources.append(Source(registry.detect(file).name, file))
-                except NotAStore:
-                    continue
+            except NotAStore:
+                continue
+            except OSError as error:
+                tell(error)
     if not sources:
         raise NotAStore(f"{path} is a folder that holds no session store Satchel reads", subject=path)
     return sources
@@ -182,12 +205,12 @@ def spare(sources: Sequence[Source], output: str | os.PathLike[str], *, file_nam
         names = ("manifest.jsonl", "SHA256SUMS", "satchel-manifest.jsonl", "satchel-SHA256SUMS")
         written = [target / name for name in (file_name, *names)]
     written += [path.with_name(hidden_name(path.name, ".partial")) for path in written if path.name.endswith("manifest.jsonl")]
-    swept = os.path.realpath(target if is_folder else target.parent)
+    swept = real_path(target if is_folder else target.parent)
     for source in sources:
         # SQLite keeps its files beside the database itself, not beside a link to it.
-        stores = {source.path, Path(os.path.realpath(source.path))}
+        stores = {source.path, Path(real_path(source.path))}
         for store in stores:
-            folder = os.path.realpath(store.parent)
+            folder = real_path(store.parent)
             if is_temporary(store.name) and (folder == swept or (is_folder and folder.startswith(os.path.join(swept, "")))):
                 raise UsageError(
                     f"{store} has the name of a temporary file, which a run into {target} may remove: copy it, and read the copy",
@@ -196,12 +219,17 @@ def spare(sources: Sequence[Source], output: str | os.PathLike[str], *, file_nam
         for store, side in product(stores, ("", "-wal", "-shm", "-journal")):
             kept = store.with_name(store.name + side)
             for path in written:
-                same = os.path.realpath(path) == os.path.realpath(kept)
-                if not same and path.exists() and kept.exists():
-                    same = path.samefile(kept)
+                same = real_path(path) == real_path(kept) or _is_same_file(path, kept)
                 if same:
                     what = "is a session store" if not side else f"belongs to the session store {source.path}"
                     raise UsageError(f"{path} {what}: it is not overwritten, --force or not; choose another OUTPUT", subject=path)
+
+
+def _is_same_file(one: Path, other: Path) -> bool:
+    try:
+        return one.samefile(other)
+    except OSError:  # One is not there, or lies in a folder that nobody here may look into.
+        return False
 
 
 def open_all(

@@ -5,6 +5,7 @@ What people look at: lists, previews and totals over opened stores. Data only; p
 from __future__ import annotations
 
 import heapq
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
@@ -15,6 +16,7 @@ from satchel.contracts import SessionInfo, Store
 from satchel.errors import StoreChanged
 from satchel.events import Event, Listener, Problem, ignore
 from satchel.formats.model import Message, plain_text
+from satchel.frozen import frozen
 from satchel.selection import Selection, Tally, select
 from satchel.sources import Source, open_all
 from satchel.timetext import age, iso_utc
@@ -39,7 +41,7 @@ _PREVIEW = 200
 _PLACE = "satchel.store"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(frozen=True, slots=True)
 class Row:
     """A line of a list: a session and the beginning of what it is about."""
 
@@ -189,10 +191,22 @@ def preview(store: Store, session_id: str) -> str:
     """Return the beginning of the first thing a person wrote in a session, on one line."""
     for entry in store.decode(store.records(session_id)):
         if isinstance(entry, Message) and entry.author == "person":
-            text = " ".join(plain_text(entry.blocks, injected=False).split())
+            text = _first_words(plain_text(entry.blocks, injected=False))
             if text:
-                return text[:_PREVIEW]
+                return text
     return ""
+
+
+def _first_words(text: str) -> str:
+    """Return the beginning of a text on one line; of a text of many megabytes no more than that is gone through."""
+    words: list[str] = []
+    room = _PREVIEW
+    for match in re.finditer(r"\S+", text):
+        words.append(text[match.start() : min(match.end(), match.start() + room)])
+        room -= len(words[-1]) + 1
+        if room <= 0:
+            break
+    return " ".join(words)[:_PREVIEW]
 
 
 # ---------------------------------------------------------------------------------------------------------- totals

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from satchel.naming import display_width
 
-__all__ = ["count", "size", "wrapped"]
+__all__ = ["argument", "count", "size", "wrapped"]
 
 
 def count(number: int, what: str) -> str:
@@ -23,6 +23,13 @@ def size(octets: float) -> str:
         if octets < 1024:
             return f"{octets:.1f} {unit}"
     return f"{octets / 1024:.1f} TB"
+
+
+def argument(path: str) -> str:
+    """Return a path as it stands in a command that is suggested: quoted for a shell, and not to be taken for an option."""
+    import shlex
+
+    return shlex.quote(f"./{path}" if path.startswith("-") else path)
 
 
 def wrapped(text: str, width: int | None) -> Iterator[str]:

@@ -11,7 +11,7 @@ HEAD = """# Commands
 Made from `satchel COMMAND --help` by docs/cli_reference.py; a test compares the two.
 
 Data goes to standard output, everything else to standard error. Exit status: 0 done, 1 failed or a fault was found, 2 usage,
-3 finished with losses (each named), 130 interrupted.
+3 finished with losses, 130 interrupted (143 by SIGTERM).
 """
 
 

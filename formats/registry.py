@@ -7,6 +7,7 @@ Nothing is imported to list the built-in ones. Plug-ins come through the entry-p
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
@@ -25,17 +26,20 @@ Role = Literal["readers", "writers"]
 
 
 class Known(NamedTuple):
-    """A format by name: the module or object that is it, what it is for, and who brings it."""
+    """A format by name: the module or object that is it, what it is for, who brings it, and how all its files begin, if alike."""
 
     name: str
     where: str
     summary: str
     origin: str = "satchel"
+    magic: bytes = b""
 
+
+_SQLITE = b"SQLite format 3\0"
 
 _BUILT_IN: dict[Role, tuple[Known, ...]] = {
     "readers": (
-        Known("hermes", "satchel.formats.hermes_state.reader", "Hermes Agent's session store (state.db)"),
+        Known("hermes", "satchel.formats.hermes_state.reader", "Hermes Agent's session store (state.db)", magic=_SQLITE),
         Known("jsonl", "satchel.formats.jsonl.reader", "JSON Lines exports: Satchel's and Hermes' own"),
     ),
     "writers": (
@@ -85,7 +89,7 @@ def detect(path: Path) -> Reader:
         NotAStore: No reader knows it.
         UsageError: Several do.
     """
-    claims = _claims(path, [import_module(format.where) for format in _BUILT_IN["readers"]])
+    claims = _claims(path, [import_module(format.where) for format in _likely(path)])
     if not claims:
         # Plug-ins cost a look at every installed distribution.
         names = [format.name for format in known("readers") if format.origin != "satchel"]
@@ -96,6 +100,29 @@ def detect(path: Path) -> Reader:
         what = " and ".join(f"{claim.reader} ({claim.why})" for _, claim in claims)
         raise UsageError(f"{path} may be {what}: Satchel can not tell which", subject=path)
     return claims[0][0]
+
+
+def _likely(path: Path) -> list[Known]:
+    """Return the built-in readers that the path may be for; loading one costs more than a look at how the file begins."""
+    marked = [format for format in _BUILT_IN["readers"] if format.magic]
+    others = [format for format in _BUILT_IN["readers"] if not format.magic]
+    # A reader that is loaded may have the very file open, and knows better than to open it once more.
+    loaded = [format for format in marked if format.where in sys.modules]
+    if any(import_module(format.where).sniff(path) for format in loaded):
+        return loaded
+    head = _head(path)
+    return [format for format in marked if head.startswith(format.magic)] or others
+
+
+def _head(path: Path) -> bytes:
+    """Return how a regular file begins, b"" for everything else: opening a pipe would wait for whoever writes into it."""
+    try:
+        if not path.is_file():
+            return b""
+        with open(path, "rb") as file:
+            return file.read(64)
+    except OSError:
+        return b""
 
 
 def _claims(path: Path, readers: list[Any]) -> list[tuple[Reader, Claim]]:
@@ -117,7 +144,7 @@ def _looks_like(path: Path) -> str:
         return error.strerror or "it can't be read"
     if not head:
         return "an empty file"
-    if head.startswith(b"SQLite format 3\0"):
+    if head.startswith(_SQLITE):
         return "a SQLite database"
     if head.lstrip()[:1] in (b"{", b"["):
         return "JSON of another kind"

@@ -6,10 +6,9 @@ No logic lives here: a command reads its options, calls the library, and prints.
 
 from __future__ import annotations
 
-import gc
+import errno
 import io
 import os
-import signal
 import sys
 from contextlib import suppress
 from importlib import import_module
@@ -18,9 +17,10 @@ from typing import Any
 import click
 
 import satchel
+from satchel import stopping
 from satchel.errors import SatchelError
 
-__all__ = ["cli", "main", "run"]
+__all__ = ["aside", "cli", "main", "run"]
 
 # Name -> module and the line of help; nothing is imported to list them.
 COMMANDS = {
@@ -85,35 +85,62 @@ class _Commands(click.Group):
 def cli(ctx: click.Context) -> None:
     """Read AI-agent sessions from where agents leave them, convert them, and guard them."""
     if ctx.invoked_subcommand is None:
-        click.echo(ctx.get_help(), err=True)
+        aside(ctx.get_help())
         ctx.exit(2)
 
 
 def main(args: list[str] | None = None) -> None:
     """Run the command line as a process of its own, and exit with its status."""
-    # Records come and go by the hundred thousand and hold no cycles.
-    gc.set_threshold(50_000, 20, 100)
+    stopping.watch()
     closed = sys.stdout is None
-    if closed:
-        # Whoever writes to it shall hear that it is closed, as from every other program.
-        sys.stdout = os.fdopen(os.open(os.devnull, os.O_RDONLY), "w", encoding="utf-8")
+    _open_streams()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             # A title may hold what the locale has no letter for.
             stream.reconfigure(errors="backslashreplace")
-    for name in ("SIGTERM", "SIGHUP"):
-        # Like Ctrl-C, so that private copies and half-written files go; what was to be ignored (nohup) stays ignored.
-        number = getattr(signal, name, None)
-        if number is not None and signal.getsignal(number) is signal.SIG_DFL:
-            signal.signal(number, signal.default_int_handler)
     status = run(sys.argv[1:] if args is None else args)
     if closed:
         sys.stdout = None
     sys.exit(status)
 
 
+def _open_streams() -> None:
+    """Give each standard stream that is closed a descriptor, so that no store is opened under its number."""
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR if number == 2 else os.O_RDONLY)
+    if sys.stdout is None:
+        # Whoever writes to it shall hear that it is closed, as from every other program.
+        sys.stdout = open(os.open(os.devnull, os.O_RDONLY), "w", encoding="utf-8")  # noqa: SIM115
+
+
+def aside(line: str | bytes) -> None:
+    """Print a line on standard error; a run whose messages can't be written, or are not wanted any more, goes on."""
+    with suppress(OSError, ValueError):
+        click.echo(line, err=True)
+
+
 def run(args: list[str]) -> int:
     """Run one command and return its exit status; whatever goes wrong becomes one sentence on standard error."""
+    stopping.begin()
+    try:
+        try:
+            return _run(args)
+        finally:
+            _clean()
+    except (KeyboardInterrupt, click.Abort, stopping.Stopped) as stop:
+        _clean()
+        stopping.over()
+        status = stop.status if isinstance(stop, stopping.Stopped) else 130
+        _complain(args, "interrupted; nothing half-written is under its final name", status)
+        return status
+    finally:
+        stopping.over()
+
+
+def _run(args: list[str]) -> int:
     try:
         status = cli.main(args=args, prog_name="satchel", standalone_mode=False)
         sys.stdout.flush()
@@ -123,13 +150,12 @@ def run(args: list[str]) -> int:
     except click.ClickException as error:
         # Wrong words: 2, whatever exception click chose for them.
         if isinstance(error, click.UsageError) and error.ctx is not None and "--log-json" not in args:
-            click.echo(f"Usage: {' '.join(error.ctx.get_usage().split()[1:])}", err=True)
-            click.echo(f"Try 'satchel {error.ctx.info_name} --help'." if error.ctx.parent else "Try 'satchel --help'.", err=True)
+            aside(f"Usage: {' '.join(error.ctx.get_usage().split()[1:])}")
+            aside(f"Try 'satchel {error.ctx.info_name} --help'." if error.ctx.parent else "Try 'satchel --help'.")
         _complain(args, error.format_message(), 2)
         return 2
-    except (KeyboardInterrupt, click.Abort):
-        _complain(args, "interrupted; nothing half-written is under its final name", 130)
-        return 130
+    except click.Abort:
+        raise  # It is no failure: `run` has the word for it.
     except SatchelError as error:
         _trace(args)
         _complain(args, error.message, error.exit_code)
@@ -143,24 +169,27 @@ def run(args: list[str]) -> int:
         return 1
     except OSError as error:
         _trace(args)
-        if error.filename is None:
+        if error.filename is not None:
+            _complain(args, f"{error.filename}: {error.strerror or error}", 1)
+        elif error.errno == errno.ENOENT:
+            # Nothing but asking for the current folder fails so without a name.
+            _complain(args, "the current folder is gone, and a path is relative to it: give full paths", 1)
+        else:
             _forget_output()
-        _complain(args, f"{error.filename or 'the output'}: {error.strerror or error}", 1)
+            _complain(args, f"the output: {error.strerror or error}", 1)
         return 1
     except Exception as error:
         _trace(args)
         what = f"{type(error).__name__}: {error}"
         _complain(args, f"an error in Satchel itself: {what} (run with --debug for its place, and report it)", 1)
         return 1
-    finally:
-        _clean()
 
 
 def _trace(args: list[str]) -> None:
     if "--debug" in args:
-        from traceback import print_exc
+        from traceback import format_exc
 
-        print_exc()
+        aside(format_exc().rstrip())
 
 
 def _forget_output() -> None:
@@ -180,8 +209,8 @@ def _complain(args: list[str], message: str, status: int) -> None:
         from satchel.cli._output import safe_json
         from satchel.events import Failed, as_dict
 
-        click.echo(safe_json(as_dict(Failed(message, status))), err=True)
+        aside(safe_json(as_dict(Failed(message, status))))
         return
     from satchel.naming import terminal_line
 
-    click.echo(f"satchel: {terminal_line(message)}", err=True)
+    aside(f"satchel: {terminal_line(message)}")

@@ -6,13 +6,15 @@ import os
 import re
 import sys
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from satchel.cli import aside
 from satchel.events import Event, Problem, Progress, RunStarted, Said, StoreOpened, as_dict
-from satchel.naming import display_width, terminal_line, terminal_text
+from satchel.naming import display_width, terminal_line
 from satchel.wording import count, wrapped
 
 if TYPE_CHECKING:
@@ -20,7 +22,11 @@ if TYPE_CHECKING:
 
 __all__ = ["Teller", "columns", "print_facts", "print_json", "print_table", "put", "safe_json", "say", "say_left_out"]
 
-_SAME_PROBLEM = 5
+# How many problems of one kind are told one by one; and how many in all, should there be no end of kinds.
+_TOLD = {"warning": 5, "loss": 20}
+_TOLD_IN_ALL = 200
+# What differs in two messages of one kind: what is quoted, and words with digits (ids, rows, offsets).
+_PARTICULAR = r"""'[^']*'|"[^"]*"|[^\s'"(),;]*[0-9][^\s'"(),;]*"""
 _LOGGING = "satchel.log_json"
 
 
@@ -28,7 +34,7 @@ class Teller:
     """
     The listener of a command; a context manager, since it may draw a progress bar.
 
-    Warnings of one kind are told a few times and then counted; what is lost is named one by one.
+    Problems of one kind are told a few times and then counted; a log has every one.
     """
 
     def __init__(self, *, quiet: bool, log_json: bool) -> None:
@@ -36,7 +42,9 @@ class Teller:
         self._log_json = log_json
         self._bar: Any = None
         self._task: Any = None
-        self._times: dict[str, int] = {}
+        self._kinds: dict[tuple[str, str], _Kind] = {}
+        self._told = 0
+        self._others = 0
         self._draw = not quiet and not log_json and sys.stderr is not None and sys.stderr.isatty()
 
     def __enter__(self) -> Teller:
@@ -50,14 +58,20 @@ class Teller:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         if self._bar is not None:
-            self._bar.stop()
-        for message, times in self._times.items():
-            if times > _SAME_PROBLEM and not self._log_json:
-                say(f"… and {times - _SAME_PROBLEM} more like it: {message}")
+            with suppress(OSError):
+                self._bar.stop()
+        if self._log_json:
+            return
+        for (severity, _), kind_of in self._kinds.items():
+            more = kind_of.times - kind_of.told
+            if more and not (self._quiet and severity == "warning"):
+                say(f"… and {more:,} more like it: {kind_of.message}")
+        if self._others:
+            say(f"… and {self._others:,} of other kinds; --log-json tells every one")
 
     def __call__(self, event: Event) -> None:
         if self._log_json:
-            click.echo(safe_json(as_dict(event)), err=True)
+            aside(safe_json(as_dict(event)))
         elif isinstance(event, Problem):
             self._problem(event)
         elif self._quiet:
@@ -68,14 +82,24 @@ class Teller:
             self._progress(event)
 
     def _problem(self, event: Problem) -> None:
-        if event.severity == "warning":
-            # What is lost is named one by one, however much it is.
-            times = self._times[event.message] = self._times.get(event.message, 0) + 1
-            if times > _SAME_PROBLEM or self._quiet:
+        quiet = self._quiet and event.severity == "warning"
+        shape = (event.severity, re.sub(_PARTICULAR, "#", event.message))
+        kind = self._kinds.get(shape)
+        if kind is None:
+            if len(self._kinds) >= _TOLD_IN_ALL:
+                # More kinds than anybody reads, and each would be kept.
+                self._others += not quiet
                 return
+            kind = self._kinds[shape] = _Kind(event.message)
+        kind.times += 1
+        if quiet or kind.told >= _TOLD[event.severity] or self._told >= _TOLD_IN_ALL:
+            return
+        kind.told += 1
+        self._told += 1
         text = f"{'lost' if event.severity == 'loss' else 'warning'}: {event.where}: {event.message}"
         if self._bar is not None:
-            self._bar.console.print(terminal_line(f"satchel: {text}"), markup=False, highlight=False)
+            with suppress(OSError):
+                self._bar.console.print(terminal_line(f"satchel: {text}"), soft_wrap=True)
         else:
             say(text)
 
@@ -92,21 +116,34 @@ class Teller:
                 BarColumn(),
                 MofNCompleteColumn(),
                 TimeRemainingColumn(),
-                console=Console(stderr=True),
+                # What a session says is neither markup nor the name of a picture.
+                console=Console(stderr=True, markup=False, emoji=False, highlight=False),
                 transient=True,
             )
             self._task = self._bar.add_task("sessions", total=event.total)
             self._bar.start()
-        self._bar.update(self._task, completed=event.done, total=event.total)
+        with suppress(OSError):
+            self._bar.update(self._task, completed=event.done, total=event.total)
+
+
+class _Kind:
+    """Problems that differ in particulars only: the first one's message, how many there were, and how many were told."""
+
+    __slots__ = ("message", "times", "told")
+
+    def __init__(self, message: str) -> None:
+        self.message = message
+        self.times = 0
+        self.told = 0
 
 
 def say(message: str) -> None:
     """Print one line for a person on standard error; with --log-json, the event of it."""
     context = click.get_current_context(silent=True)
     if context is not None and context.find_root().meta.get(_LOGGING):
-        click.echo(safe_json(as_dict(Said(message))), err=True)
+        aside(safe_json(as_dict(Said(message))))
         return
-    click.echo(f"satchel: {terminal_line(message)}", err=True)
+    aside(f"satchel: {terminal_line(message)}")
 
 
 def say_left_out(tally: Tally) -> None:
@@ -147,7 +184,7 @@ def _styled(text: str, style: str) -> str:
 
 
 # What JSON may hold as it stands, and a terminal would act upon; in JSON these can only be inside a string.
-_ACTIVE = re.compile("[\x7f-\x9f\u2028-\u202e\u2066-\u2069\ufff9-\ufffb]")
+_ACTIVE = "[\x7f-\x9f\u2028-\u202e\u2066-\u2069\ufff9-\ufffb]"
 
 
 def safe_json(value: Any) -> bytes:
@@ -158,7 +195,7 @@ def safe_json(value: Any) -> bytes:
     return (
         text
         if text.isascii() and b"\x7f" not in text
-        else _ACTIVE.sub(lambda m: f"\\u{ord(m.group()):04x}", text.decode()).encode()
+        else re.sub(_ACTIVE, lambda m: f"\\u{ord(m.group()):04x}", text.decode()).encode()
     )
 
 
@@ -169,11 +206,11 @@ def print_json(value: Any) -> None:
 
 def print_facts(facts: Iterable[tuple[str, str]], *, indent: int = 2, label: int = 0) -> None:
     """Print labels and what they say, one below the other, long ones over several lines; `label` is their least width."""
-    facts = list(facts)
+    facts = [(terminal_line(name), terminal_line(value)) for name, value in facts]
     label = max([label, *(len(name) for name, _ in facts)])
     space = indent + label + 2
     for name, value in facts:
-        lines = wrapped(terminal_text(value), (columns() or 100) - space)
+        lines = wrapped(value, (columns() or 100) - space)
         put((f"{'':{indent}}{name:{label}}  ", "dim"), (next(lines, ""), ""))
         for line in lines:
             put((f"{'':{space}}{line}", ""))

@@ -9,7 +9,7 @@ import click
 from satchel.cli import Command
 from satchel.cli._options import events, json_output, sources
 from satchel.cli._output import Teller, columns, print_facts, print_json, put, say
-from satchel.naming import terminal_line, terminal_text
+from satchel.naming import terminal_line
 from satchel.timetext import local
 from satchel.wording import count, size, wrapped
 
@@ -115,7 +115,7 @@ def _reasons(reasons: Sequence[Reason]) -> None:
 
 
 def _paragraph(text: str, before: str, style: str) -> None:
-    for number, line in enumerate(wrapped(terminal_text(text), (columns() or 100) - len(before))):
+    for number, line in enumerate(wrapped(terminal_line(text), (columns() or 100) - len(before))):
         put((before if not number else " " * len(before), "dim"), (line, style))
 
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-import shlex
 import sys
-from pathlib import Path
 from typing import Any
 
 import click
@@ -15,7 +13,7 @@ from satchel.cli import Command
 from satchel.cli._options import chosen, events, filters, json_output, sources
 from satchel.cli._output import Teller, print_json, say, say_left_out
 from satchel.errors import UsageError
-from satchel.wording import count
+from satchel.wording import argument, count
 
 __all__ = ["command"]
 
@@ -89,7 +87,7 @@ def command(
     if output == "-" and as_json:
         raise UsageError("--json prints a summary on standard output, where the sessions go: name a file")
     with Teller(quiet=quiet, log_json=log_json) as tell:
-        stores = find(from_, profile=profile, only_main=True)
+        stores = find(from_, profile=profile, only_main=True, listen=tell)
         if profile is None and not from_:
             _tell_others(stores, quiet)
         if dry_run:
@@ -157,11 +155,19 @@ def _summary(outcome: Any, to_stdout: bool, prompts: bool) -> None:
     if outcome.output:
         say(f"written to {outcome.output}")
     if outcome.manifest:
-        where = outcome.output or ""
-        shown = os.path.relpath(where) if not os.path.relpath(where).startswith("..") else where
-        say(f"manifest: {Path(outcome.manifest).name}; check it any time with: satchel verify {shlex.quote(shown)}")
+        path = argument(_short(outcome.output or ""))
+        say(f"manifest: {os.path.basename(outcome.manifest)}; check it any time with: satchel verify {path}")
     if outcome.lost:
-        say(f"{count(outcome.lost, 'record')} or more could not be read; they are named above, and the manifest says so")
+        say(f"{count(outcome.lost, 'record')} or more could not be read; see above, and the manifest says so")
+
+
+def _short(path: str) -> str:
+    """Return a path from the current folder on where it lies below it."""
+    try:
+        short = os.path.relpath(path)
+    except (OSError, ValueError):  # The current folder is gone, or on another drive.
+        return path
+    return path if short.startswith("..") else short
 
 
 def _show_plan(stores: list[Any], selection: Any, lineage: str, tell: Teller, as_json: bool) -> int:

@@ -47,7 +47,7 @@ def command(
 
     selection = chosen(options)
     with Teller(quiet=quiet, log_json=log_json) as tell:
-        found = listing(find(from_, profile=profile), selection, limit=limit, listen=tell)
+        found = listing(find(from_, profile=profile, listen=tell), selection, limit=limit, listen=tell)
     if as_json:
         print_json([row.as_dict() for row in found.rows])
     elif not found.rows:

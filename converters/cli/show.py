@@ -49,7 +49,7 @@ def command(
         raise UsageError("--recap shows little and --all shows everything: choose one")
     with (
         Teller(quiet=quiet, log_json=log_json) as tell,
-        showing.found_session(session_id, find(from_, profile=profile), listen=tell) as found,
+        showing.found_session(session_id, find(from_, profile=profile, listen=tell), listen=tell) as found,
     ):
         if as_json:
             if recap:

@@ -43,7 +43,7 @@ def command(
 
     selection = chosen(options)
     with Teller(quiet=quiet, log_json=log_json) as tell:
-        found = statistics(find(from_, profile=profile), selection, listen=tell)
+        found = statistics(find(from_, profile=profile, listen=tell), selection, listen=tell)
     if as_json:
         stores = [{"store": each.label, "format": each.format, "profile": each.profile} | each.as_dict() for each in found.stores]
         print_json(found.total.as_dict() | {"stores": stores})

@@ -50,7 +50,7 @@ def command(
             from satchel.sources import find
             from satchel.verifying import compare_with_sources
 
-            findings += compare_with_sources(report, find(from_, profile=profile or "all"), listen=tell)
+            findings += compare_with_sources(report, find(from_, profile=profile or "all", listen=tell), listen=tell)
     if as_json:
         print_json(
             {

@@ -72,3 +72,16 @@ def test_two_plug_ins_of_one_name_are_an_error_that_names_both(satchel: Callable
     assert (1, "") == (done.status, done.out)
     assert "east-coast" in done.err
     assert "west-coast" in done.err
+
+
+def test_a_store_that_is_open_is_not_opened_once_more_to_be_recognised(story: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Closing another descriptor of a database drops the locks that this process holds on it, and its writer would not wait."""
+    from satchel import open as open_store
+    from satchel.formats import registry
+    from satchel.formats.jsonl import reader as jsonl
+
+    with open_store(story):
+        monkeypatch.setattr(jsonl, "sniff", lambda path: pytest.fail("it would be opened"))
+        monkeypatch.setattr(registry, "_head", lambda path: pytest.fail("it would be opened"))
+
+        assert "hermes" == registry.detect(story).name

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hermes_cases import write
-from hermes_parts import Case, assistant, call, compacted, rewound, tool, user
+from hermes_parts import Case, assistant, call, compacted, rewound, structured, tool, user
+
+from satchel.formats.model import Attachment, Image, Message, Text
+from satchel.showing import conversation, recap
+from satchel.views import preview
 
 TIDES = "20260302_083000_3f9a1c"
 PARSER = "20260303_091000_5d2e88"
@@ -264,3 +269,42 @@ def test_a_recap_is_a_box_whose_sides_stand_straight(satchel: Callable[..., Any]
 
 def test_a_session_in_which_nothing_was_said_has_a_recap(satchel: Callable[..., Any], odd: Path) -> None:
     assert "(nothing was said yet)" in satchel("show", "odd-empty", "--recap").out
+
+
+def test_a_part_whose_values_are_no_texts_is_shown_all_the_same(satchel: Callable[..., Any], store: Callable[..., Path]) -> None:
+    """What a source calls the data of a picture may be a number; its length was asked for."""
+    source = {"type": "base64", "media_type": 3, "data": 12345}
+    parts = [{"type": "image", "source": source}, {"type": "file", "filename": ["a", 1]}, {"type": "text", "text": "Look."}]
+    done = satchel("show", "one", "--all", "--from", store(user(structured(parts))))
+    blocks: list[Any] = [Image(data=5), Image(media_type=4, url=b"x"), Image(data=None), Attachment(kind=8)]  # type: ignore[arg-type]
+    lines = list(conversation([Message(role="user", author="person", blocks=blocks)], width=80))
+
+    assert (0, True) == (done.status, "[3 12345]" in done.out and '[file ["a",1]]' in done.out)
+    assert 6 == len(lines)
+
+
+class _Huge:
+    """A store whose one message has millions of words."""
+
+    def __init__(self, message: Message) -> None:
+        self.message = message
+
+    def records(self, session_id: str) -> list[Any]:
+        return []
+
+    def decode(self, records: list[Any]) -> list[Message]:
+        return [self.message]
+
+
+def test_the_beginning_of_a_huge_message_takes_no_memory_and_a_recap_keeps_no_more_than_it_shows() -> None:
+    """All words of it were listed for the first 200 characters, and ten exchanges were kept whole."""
+    message = Message(role="user", author="person", blocks=[Text(" word\n" * 500_000)])
+    tracemalloc.start()
+    shown = preview(_Huge(message), "x")  # type: ignore[arg-type]
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    kept = recap([message, Message(role="assistant", author="model", blocks=[Text("a b " * 100_000)])])
+
+    assert ("word " * 40).strip() == shown
+    assert peak < 500_000
+    assert [True, True] == [len(text) <= 303 for _, text, _ in kept.exchanges[0].turns]

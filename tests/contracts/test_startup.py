@@ -44,3 +44,19 @@ def test_a_jsonl_export_loads_no_other_formats_libraries(hermes_db: Callable[...
     loaded = _modules_after(EXPORT, "export", str(out), "--from", str(hermes_db()))
     assert out.stat().st_size > 0
     assert set() == {"pyarrow", "huggingface_hub", "markdown_it", "asyncio", "multiprocessing"} & loaded
+
+
+def test_the_program_watches_for_signals_before_it_loads_itself() -> None:
+    loaded = _modules_after(f"import satchel.__main__\n{LIST}")
+    assert "satchel.stopping" in loaded
+    assert set() == {"click", "satchel.cli", "satchel.errors"} & loaded
+
+
+def test_reading_and_verifying_an_export_load_no_database(hermes_db: Callable[..., Path], tmp_path: Path) -> None:
+    """How a file begins says which reader may be for it, so the others need not be loaded to be asked."""
+    out = tmp_path / "sessions.jsonl"
+    _modules_after(EXPORT, "export", str(out), "--from", str(hermes_db()))
+    for words in (["list", "--from", str(out)], ["verify", str(out)]):
+        assert set() == {"apsw", "rich", "satchel.pipeline", "satchel.formats.hermes_state.reader"} & _modules_after(
+            EXPORT, *words
+        )

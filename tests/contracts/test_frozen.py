@@ -1,0 +1,104 @@
+"""The cheap frozen classes do what `dataclass(frozen=True, slots=True)` does."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from collections.abc import Callable
+from dataclasses import FrozenInstanceError, dataclass, field, fields, replace
+from typing import Any
+
+import pytest
+
+from satchel import events
+from satchel.contracts import Usage
+from satchel.frozen import frozen
+
+
+def _classes(make: Callable[..., Any]) -> tuple[type[Any], type[Any]]:
+    @make(frozen=True, slots=True)
+    class Place:
+        """A place."""
+
+        name: str
+        number: int = 0
+        parts: list[int] = field(default_factory=list, repr=False, compare=False)
+        length: int = field(init=False, default=7)
+
+    @make(frozen=True, slots=True, kw_only=True)
+    class Thing:
+        """A thing."""
+
+        name: str
+        doubled: str = field(init=False, default="")
+
+        def __post_init__(self) -> None:
+            object.__setattr__(self, "doubled", self.name * 2)
+
+    return Place, Thing
+
+
+OURS, USUAL = _classes(frozen), _classes(dataclass)
+
+
+@pytest.mark.parametrize(
+    "look",
+    [
+        lambda place, thing: repr(place("a", 2)),
+        lambda place, thing: repr(thing(name="b")),
+        lambda place, thing: [(f.name, f.init, f.default) for f in fields(place) if f.name != "parts"],
+        lambda place, thing: (place.__match_args__, thing.__match_args__, place.__slots__, place.__doc__, place.__qualname__),
+        lambda place, thing: place("a", 1) == place("a", number=1, parts=[1]),
+        lambda place, thing: place("a") == place("b"),
+        lambda place, thing: place("a") == ("a", 0),
+        lambda place, thing: hash(place("a", 3)) == hash(place("a", 3)),
+        lambda place, thing: replace(place("a", 3), number=4).number,
+        lambda place, thing: copy.deepcopy(place("a", 3, [1])).parts,
+        lambda place, thing: place("a").parts is place("a").parts,
+        lambda place, thing: hasattr(place("a"), "__dict__"),
+        lambda place, thing: thing(name="xy").doubled,
+    ],
+)
+def test_they_are_alike(look: Callable[..., Any]) -> None:
+    assert look(*USUAL) == look(*OURS)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda place, thing: place(),
+        lambda place, thing: place("a", 1, [], 7),
+        lambda place, thing: place("a", name="b"),
+        lambda place, thing: place("a", length=3),
+        lambda place, thing: place("a", colour="red"),
+        lambda place, thing: thing("a"),
+        lambda place, thing: hash(place([])),
+    ],
+)
+def test_they_refuse_the_same(wrong: Callable[..., Any]) -> None:
+    for classes in (USUAL, OURS):
+        with pytest.raises(TypeError):
+            wrong(*classes)
+
+
+def test_they_do_not_change() -> None:
+    place = OURS[0]("a")
+    with pytest.raises(FrozenInstanceError):
+        place.name = "b"
+    with pytest.raises(FrozenInstanceError):
+        del place.name
+    with pytest.raises(FrozenInstanceError):
+        place.other = 1
+
+
+def test_two_kinds_of_event_with_the_same_fields_differ() -> None:
+    said, started = (kind("list") for kind in (events.Said, events.RunStarted))
+    assert said != started
+    assert events.Problem("x", "y") == events.Problem(where="x", message="y", severity="warning", lost=0)
+
+
+def test_they_can_be_pickled() -> None:
+    problem = events.Problem("x", "y", "loss", 3)
+
+    assert problem == pickle.loads(pickle.dumps(problem))
+    assert Usage(input=4) == pickle.loads(pickle.dumps(Usage(input=4)))
