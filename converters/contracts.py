@@ -244,6 +244,7 @@ class Written:
         file: Relative name of the file it went into, or None for stdout.
         line: 1-based line in that file, where one line is one session, else None.
         messages, compacted, rewound: Messages written, by state.
+        content_digest: The digest of what was written, where that is not the session's records but rows made from them.
         losses: What the format could not hold: what, and how many times.
     """
 
@@ -252,6 +253,7 @@ class Written:
     messages: int = 0
     compacted: int = 0
     rewound: int = 0
+    content_digest: str | None = None
     losses: Mapping[str, int] = field(default_factory=dict)
 
 

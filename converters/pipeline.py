@@ -403,6 +403,7 @@ class _Run:
         pairs = [view.digests.get(at) for at in range(len(view.ids))]
         whole = [pair for pair in pairs if pair is not None]
         complete = len(whole) == len(pairs)
+        content = written.content_digest or lineage_digest([pair[1] for pair in whole])
         line = {
             "session_id": view.ids[-1],
             "agent": item.store.agent,
@@ -413,7 +414,7 @@ class _Run:
             "compacted": written.compacted,
             "rewound": written.rewound,
             "message_count": count,
-            "content_digest": lineage_digest([pair[1] for pair in whole]) if complete and not self._options.get("only") else None,
+            "content_digest": content if complete and not self._options.get("only") else None,
             "source_digest": lineage_digest([pair[0] for pair in whole]) if complete else None,
             "incomplete": lost > 0,
             "lost": lost,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, get_args
 
 from satchel.contracts import Record
 from satchel.errors import JsonError
@@ -53,7 +53,13 @@ _MEMORY_OPEN = re.compile(r"<\s*memory-context\s*>", re.IGNORECASE)
 _MEMORY_CLOSE = re.compile(r"</\s*memory-context\s*>", re.IGNORECASE)
 
 
+_AUTHORS: dict[Any, Author] = {author: author for author in get_args(Author)}
+
+
 def _author(row: Mapping[str, Any], text: str) -> Author:
+    said = _AUTHORS.get(row.get("author")) if "sidechain" in row else None
+    if said is not None:
+        return said  # A row that stands for another agent's message, as docs/formats/jsonl.md says.
     role = row.get("role")
     if role == "assistant":
         return "harness" if is_summary(row) else "model"
@@ -133,7 +139,7 @@ def decode(record: Record) -> Message | Note:
         id=text_of(row.get("id")),
         time=number(row.get("timestamp")),
         stop_reason=text_of(known.pop("finish_reason", None)),
-        state=state_of(row),
+        state="sidechain" if row.get("sidechain") == 1 else state_of(row),
         records=(record,),
         extra=known | ({"summary": True} if is_summary(row) else {}),
     )
