@@ -23,6 +23,7 @@ __all__ = [
     "Claim",
     "Dialect",
     "Export",
+    "Files",
     "Lineage",
     "Reader",
     "Record",
@@ -200,6 +201,15 @@ class Store(Protocol):
         ...
 
 
+@runtime_checkable
+class Files(Protocol):
+    """What a store can do whose sessions are files: say which."""
+
+    def files(self, session_id: str, /) -> Iterator[tuple[str, Path, int]]:
+        """Yield a session's files, its transcript first: the name below the store's root, the path, the bytes that were there."""
+        ...
+
+
 class Reader(Protocol):
     """A format that can be read. A module or an object with these three."""
 
@@ -269,6 +279,8 @@ class SessionView(Protocol):
     dialect: Dialect
     ids: Sequence[str]
     """The ids of the segments."""
+    redacted: bool
+    """The records are not what the store holds."""
 
     @property
     def info(self) -> SessionInfo: ...
@@ -279,6 +291,10 @@ class SessionView(Protocol):
     def records(self, segment: int = -1, /) -> Iterator[Record]: ...
 
     def entries(self, segment: int = -1, /) -> Iterator[Entry]: ...
+
+    def files(self, segment: int = -1, /) -> Iterator[tuple[str, Path, int]]:
+        """Yield the files that a segment consists of, its transcript first, as `Files.files` does; none where it has none."""
+        ...
 
 
 @runtime_checkable

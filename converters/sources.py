@@ -9,7 +9,8 @@ import os
 import stat
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
+from importlib import import_module
 from itertools import product
 from pathlib import Path
 from typing import NamedTuple
@@ -21,8 +22,14 @@ from satchel.formats import registry
 
 __all__ = ["Source", "find", "find_all", "open_all", "real_path", "spare"]
 
-AGENTS = ("hermes",)
-"""Agents whose stores are found without a path."""
+AGENTS = ("hermes", "claude", "codex", "legacy")
+"""What `--from` takes for the stores that an agent leaves in its home; "legacy" are Hermes' transcripts from before its database."""
+
+_HOMES = {
+    "claude": "satchel.formats.claude_code.homes",
+    "codex": "satchel.formats.codex.homes",
+    "legacy": "satchel.formats.hermes_legacy.homes",
+}
 
 
 class Source(NamedTuple):
@@ -60,16 +67,16 @@ def find(
             main = [source for source in found if source.reader == "hermes" and source.profile is None]
             found = main or found
         if not found:
-            raise NotFound(f"no session store was found (looked at {_home(environ)}); name one with --from PATH")
+            raise NotFound(f"no session store was found (looked at {_looked_at(environ)}); name one with --from PATH")
         return found
     sources: list[Source] = []
     for word in wanted:
         if word in AGENTS:
-            found = find_all(profile=profile, environ=environ, listen=listen)
+            found = [s for s in find_all(profile=profile, environ=environ, listen=listen) if s.reader == word]
             if profile is None:
                 found = [source for source in found if source.profile is None] or found
             if not found:
-                raise NotFound(f"there is no {word} store under {_home(environ)}; name its file with --from PATH", subject=word)
+                raise NotFound(f"there is no {word} store here (looked at {_looked_at(environ)}); name it with --from PATH", subject=word)
             sources += found
         elif word == "-":
             sources.append(_from_stdin())
@@ -93,8 +100,17 @@ def find_all(*, profile: str | None = None, environ: Mapping[str, str] = os.envi
     """Return every store that is where its agent leaves it. Raises UsageError for a profile that is not there."""
     from satchel.formats.hermes_state.homes import stores
 
-    found = [Source("hermes", path, name) for path, name in stores(_home(environ), listen=listen)]
-    return _of_profile(found, profile)
+    found = _of_profile([Source("hermes", path, name) for path, name in stores(_home(environ), listen=listen)], profile)
+    if profile is not None and profile != "all":
+        return found
+    return found + [Source(agent, path) for agent in _HOMES for path in import_module(_HOMES[agent]).homes(environ)]
+
+
+def _looked_at(environ: Mapping[str, str]) -> str:
+    from satchel.formats.claude_code.homes import places as of_claude
+    from satchel.formats.codex.homes import places as of_codex
+
+    return ", ".join(str(path) for path in (_home(environ), *of_claude(environ), *of_codex(environ)))
 
 
 def _home(environ: Mapping[str, str]) -> Path:
@@ -132,6 +148,8 @@ def _at(path: Path, profile: str | None, listen: Listener) -> list[Source]:
     if homes:
         chosen = _of_profile(homes, profile)
         return [source for source in chosen if source.profile is None] or chosen if profile is None else chosen
+    with suppress(NotAStore):
+        return [Source(registry.detect(path).name, path)]
 
     def tell(error: OSError) -> None:
         listen(Problem(str(error.filename or path), f"it can't be looked into, and is left out: {error.strerror or error}"))
@@ -139,6 +157,12 @@ def _at(path: Path, profile: str | None, listen: Listener) -> list[Source]:
     sources: list[Source] = []
     for folder, folders, files in os.walk(path, onerror=tell):
         folders.sort()
+        for name in list(folders):
+            # A folder that is a store as a whole says more than its files by themselves.
+            with suppress(NotAStore):
+                inner = Path(folder, name)
+                sources.append(Source(registry.detect(inner).name, inner))
+                folders.remove(name)
         for name in sorted(files):
             file = Path(folder, name)
             try:

@@ -44,6 +44,7 @@ _BUILT_IN: dict[Role, tuple[Known, ...]] = {
     ),
     "writers": (
         Known("jsonl", "satchel.formats.jsonl.writer", "one JSON object a session, with all it holds; Hermes takes it back"),
+        Known("native", "satchel.formats.native.writer", "the original files of Claude Code, Codex and legacy sessions, byte for byte"),
     ),
 }
 

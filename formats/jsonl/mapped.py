@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 from satchel.contracts import Record, SessionInfo, SessionView
@@ -37,6 +38,7 @@ class Mapped:
     def __init__(self, session: SessionView) -> None:
         self._session = session
         self.ids = session.ids
+        self.redacted = session.redacted
         self.losses: Counter[str] = Counter()
         self._digests: dict[int, str] = {}
 
@@ -60,6 +62,10 @@ class Mapped:
     def entries(self, segment: int = -1) -> Iterator[Entry]:
         """Yield the entries of a segment, as the session's own store says them."""
         return self._session.entries(segment)
+
+    def files(self, segment: int = -1) -> Iterator[tuple[str, Path, int]]:
+        """Yield nothing: rows are made."""
+        yield from ()
 
     def records(self, segment: int = -1) -> Iterator[Record]:
         """Yield the rows of a segment: the session's, then its messages."""

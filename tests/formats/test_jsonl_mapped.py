@@ -64,6 +64,7 @@ ENTRIES: list[Entry] = [
 
 class _View:
     dialect = "claude"
+    redacted = False
 
     def __init__(self, *ids: str) -> None:
         self.ids: Sequence[str] = ids
@@ -86,6 +87,9 @@ class _View:
 
     def entries(self, segment: int = -1, /) -> Iterator[Entry]:
         yield from ENTRIES
+
+    def files(self, segment: int = -1, /) -> Iterator[tuple[str, Path, int]]:
+        yield from ()
 
 
 def _line(*ids: str, **options: Any) -> tuple[dict[str, Any], Written, bytes]:

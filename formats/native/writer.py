@@ -1,0 +1,124 @@
+"""
+Writes the files of a session as their agent left them: byte for byte, or line by line where something was removed from them.
+
+A folder keeps the layout of the store, so that the agent finds in a copy what it finds in the original.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Literal
+
+from satchel.contracts import Export, SessionView, Stream, Target, Written
+from satchel.errors import StoreError, UsageError
+from satchel.events import Listener
+from satchel.formats.model import Message
+from satchel.jsontext import dumps
+
+__all__ = ["file_name", "layout", "name", "open", "suffix"]
+
+name = "native"
+layout: Literal["directory"] = "directory"
+suffix = ".jsonl"
+file_name = ""
+
+_CHUNK = 1 << 20
+
+
+def open(target: Target, *, options: Mapping[str, Any], listen: Listener) -> Export:
+    """
+    Start an export.
+
+    Raises:
+        UsageError: An option is given; there is none.
+    """
+    if options:
+        raise UsageError(f"the format native has no option {sorted(options)[0]}")
+    return NativeExport(target)
+
+
+class NativeExport:
+    """A folder of files."""
+
+    def __init__(self, target: Target) -> None:
+        self._target = target
+        self._written: dict[str, Path] = {}
+
+    def __enter__(self) -> NativeExport:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        pass
+
+    def add(self, session: SessionView) -> Written:
+        """Write the session's files, but for those that an earlier session has written."""
+        counts = {"live": 0, "compacted": 0, "rewound": 0, "sidechain": 0}
+        first: str | None = None
+        for segment in range(len(session.ids)):
+            files = list(session.files(segment))
+            if not files:
+                raise UsageError(
+                    f"session {session.ids[segment]} has no file of its own: the format native takes sessions of Claude Code, "
+                    "Codex and Hermes' legacy files; use jsonl",
+                    subject=session.ids[segment],
+                )
+            named = {self._name(relative, path): (path, size) for relative, path, size in files}
+            first = first or next(iter(named))
+            if session.redacted:
+                self._write_records(session, segment, {name: path for name, (path, _) in named.items()})
+            else:
+                for name, (path, size) in named.items():
+                    self._copy(name, path, size)
+            for entry in session.entries(segment):
+                if isinstance(entry, Message):
+                    counts[entry.state] += 1
+        rewound = counts["rewound"] + counts["sidechain"]
+        return Written(file=first, messages=counts["live"], compacted=counts["compacted"], rewound=rewound)
+
+    def _name(self, relative: str, path: Path) -> str:
+        """Return the name of a file in the folder; two stores may have files of the same name."""
+        found, number = relative, 1
+        while self._written.get(found, path) != path:
+            number += 1
+            found = f"store-{number}/{relative}"
+        return found
+
+    def _copy(self, named: str, path: Path, size: int) -> None:
+        if named in self._written:
+            return
+        self._written[named] = path
+        stream = self._target.stream(named)
+        for piece in _bytes(path, size):
+            stream.write(piece)
+        self._target.finish(stream)
+
+    def _write_records(self, session: SessionView, segment: int, files: Mapping[str, Path]) -> None:
+        """Write the records of a session whose data were changed: its lines as one file, and each file beside it."""
+        main = next(iter(files))
+        streams: dict[str, Stream] = {}
+        for record in session.records(segment):
+            named = main if record.kind == "line" else os.path.join(os.path.dirname(main), str(record.key))
+            if named not in streams:
+                if named in self._written:
+                    continue
+                streams[named] = self._target.stream(named)
+            streams[named].write(record.raw if record.raw is not None else dumps(record.data) + b"\n")
+        for named, stream in streams.items():
+            self._written[named] = files.get(named, Path(named))
+            self._target.finish(stream)
+
+
+def _bytes(path: Path, size: int) -> Iterator[bytes]:
+    try:
+        with path.open("rb") as file:
+            left = size
+            while left and (piece := file.read(min(left, _CHUNK))):
+                left -= len(piece)
+                yield piece
+    except OSError as error:
+        raise StoreError(f"{path} cannot be read: {error.strerror or error}", subject=path) from error
+    if left:
+        raise StoreError(f"{path} is shorter than it was: it changed while it was read; try again", subject=path)
