@@ -310,8 +310,8 @@ def test_every_name_on_the_page_is_read_under_its_spelling() -> None:
     for names, columns, _ in _table("formats/hermes-state.md", "Other tables"):
         if names != "`messages_fts…`":
             told |= {name: {each for each in _code(columns) if each.isidentifier()} for name in _code(names)}
-    for name, columns in told.items():
-        assert columns <= schema._KNOWN[name] | {"task_json", "result_json", "session_id"}, name
+    for name, found in told.items():
+        assert found <= schema._KNOWN[name] | {"task_json", "result_json", "session_id"}, name
 
 
 def test_every_kind_of_lineage_is_on_the_page() -> None:
