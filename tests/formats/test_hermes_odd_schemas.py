@@ -7,12 +7,13 @@ import sqlite3
 from collections import Counter
 from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import plain_rows
 import pytest
 from strategies import spelled
 
+from satchel import library
 from satchel.contracts import Record, SessionInfo
 from satchel.errors import NotAStore, StoreError
 from satchel.events import Event, Problem, ignore
@@ -683,3 +684,21 @@ def test_messages_are_in_an_order_that_can_be_made_again(tmp_path: Path, encodin
     assert len(ids) == len(messages)
     assert messages == sorted(messages, key=message_order)
     assert 0 == sum(problem.lost for problem in problems)
+
+
+@pytest.mark.parametrize("lineage", ["single", "logical"])
+def test_an_export_of_sessions_whose_ids_read_the_same_is_whole(tmp_path: Path, lineage: Literal["single", "logical"]) -> None:
+    ids = ["'s'", "x'73'", "CAST(x'ff' AS TEXT)", "x'ff'", "''", "NULL"]
+    path = _made(
+        tmp_path / "a.db",
+        SESSIONS,
+        MESSAGES.replace("session_id TEXT NOT NULL", "session_id TEXT"),
+        *(f"INSERT INTO sessions VALUES ({each}, 'cli', {7 - n}, NULL)" for n, each in enumerate(ids)),
+        *(f"INSERT INTO messages VALUES ({n}, {each}, 'user', 'of {n}', NULL, 1)" for n, each in enumerate(ids, 1)),
+    )
+    out, again = tmp_path / "out.jsonl", tmp_path / "again.jsonl"
+    outcome = library.convert(path, out, lineage=lineage)
+    assert (6, 6, 0) == (outcome.sessions, outcome.messages, outcome.lost)
+    assert library.verify(out, content=True).ok
+    library.convert(out, again)
+    assert out.read_bytes() == again.read_bytes()
