@@ -176,7 +176,7 @@ def _look(checked: Checked, source: Source, private: bool, deep: bool, now: floa
         if checked.wal:
             checked.only_in_wal = health.wal_only(connection, source.path)
         if deep:
-            broken = health.damage(connection, [name for name in store.tables if "_fts" not in name])
+            broken = health.damage(connection, [name for name, table in store.tables.items() if not table.search])
             checked.damage += broken
             checked.lost += len(broken) if not checked.lost else 0
         header = checked.header

@@ -6,16 +6,25 @@ Facts: docs/formats/hermes-state.md, "Lineage". The store's reader and the JSONL
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from satchel.contracts import Lineage, SessionInfo, Usage
 from satchel.errors import JsonError
 from satchel.formats.hermes_rows import number, text_of
-from satchel.jsontext import loads
+from satchel.jsontext import RawText, loads
 
-__all__ = ["PARENT_COLUMNS", "SHORT_COLUMNS", "ParentFacts", "Tally", "kind_of_child", "session_info"]
+__all__ = [
+    "PARENT_COLUMNS",
+    "SHORT_COLUMNS",
+    "ParentFacts",
+    "Tally",
+    "kind_of_child",
+    "message_order",
+    "public_id",
+    "session_info",
+]
 
 # What a listing needs of a session's row; the system prompt, by far the largest column, is not among it.
 SHORT_COLUMNS = [
@@ -54,6 +63,51 @@ PARENT_COLUMNS = ("end_reason", "ended_at", "session_key")
 
 _ORPHANED = "__orphaned__"
 _RESETS = frozenset(["session_reset", "session_switch", "idle", "daily", "suspended", "resume_pending_expired"])
+
+
+def public_id(stored: Any, *, digits: int = 12) -> str:
+    """
+    Return the id that a session is known by, given the one its row has: a text is its own.
+
+    Anything else gets a mark that keeps it apart from the text it reads as: "~" and the first hex digits of the SHA-256 of its
+    type in SQLite's words, a colon, and its bytes as stored (docs/formats/hermes-state.md, "Ids").
+    """
+    if type(stored) is str:
+        return stored
+    from hashlib import sha256
+
+    text = text_of(stored) or ""
+    if isinstance(stored, RawText):
+        kind, data = b"text:", stored.data
+    elif isinstance(stored, bytes):
+        kind, data = b"blob:", stored
+    else:
+        kind, data = _TYPES.get(type(stored), b"null:"), text.encode()
+    return f"{text}~{sha256(kind + data).hexdigest()[:digits]}"
+
+
+_TYPES = {int: b"integer:", float: b"real:"}
+
+
+def message_order(row: Mapping[str, Any]) -> tuple[Any, ...]:
+    """
+    Return what the messages of a session are sorted by: their ids, and for rows that have the same, all they say.
+
+    Values compare as SQLite's do: NULL, numbers, texts by their bytes in UTF-8, BLOBs. After the id come the timestamp and the
+    other columns by name.
+    """
+    names = sorted(row, key=lambda name: (name != "id", name != "timestamp", name))
+    return tuple(_rank(row[name]) for name in names)
+
+
+def _rank(value: Any) -> tuple[int, Any]:
+    if value is None:
+        return 0, 0
+    if isinstance(value, int | float):
+        return 1, value
+    if isinstance(value, str):
+        return 2, value.encode("utf-8", "surrogatepass")
+    return (2, value.data) if isinstance(value, RawText) else (3, value)
 
 
 class Tally(NamedTuple):
@@ -130,6 +184,7 @@ def session_info(
     parent: ParentFacts | None = None,
     tally: Tally | None = None,
     agent: str = "hermes",
+    identify: Callable[[Any], str] | None = None,
 ) -> SessionInfo:
     """
     Return what a row of `sessions` says, in the model's words; columns that are missing count as NULL.
@@ -137,6 +192,7 @@ def session_info(
     Args:
         parent: Facts of the parent's row, None when there is none or it is missing.
         tally: The counted messages; None when they were not counted.
+        identify: Gives the id of a session from the one in a row; None for the text that it reads as.
     """
     get = row.get
     counts = [get(column) for column in _TOKENS]
@@ -145,7 +201,7 @@ def session_info(
     times = [t for t in (tally.newest if tally else None, number(get("last_activity_at"))) if t is not None]
     cost = number(get("actual_cost_usd"))
     return SessionInfo(
-        id=text_of(get("id")) or "",
+        id=identify(get("id")) if identify else text_of(get("id")) or "",
         format=format,
         agent=agent,
         store=store,
@@ -168,7 +224,7 @@ def session_info(
         chat_id=text_of(get("chat_id")),
         chat_type=text_of(get("chat_type")),
         session_key=text_of(get("session_key")),
-        parent=parent_id,
+        parent=parent_id if parent_id is None or identify is None else identify(get("parent_session_id")),
         lineage=kind_of_child(
             parent_id=parent_id,
             model_config=_object(get("model_config")),

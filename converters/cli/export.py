@@ -182,18 +182,25 @@ def _show_plan(stores: list[Any], selection: Any, lineage: str, tell: Teller, as
     from satchel.selection import Tally
     from satchel.sources import open_all
     from satchel.timetext import local
+    from satchel.views import settled
 
-    tally = Tally()
-    with ExitStack() as stack:
-        opened = list(open_all(stack, stores, listen=tell))
-        mode: pipeline.LineageMode = "logical" if lineage == "logical" else "single"
-        plans = pipeline.plan(opened, selection, ended_only=not selection.takes_live, lineage=mode, tally=tally)
-        rows = [
-            (item.store.session(segments[-1], counts=False), segments)
-            for item in plans
-            for family in item.families
-            for segments in family
-        ]
+    def look(private: bool) -> tuple[list[tuple[Any, list[str]]], Tally]:
+        tally = Tally()
+        with ExitStack() as stack:
+            opened = list(open_all(stack, stores, listen=tell, private=private))
+            mode: pipeline.LineageMode = "logical" if lineage == "logical" else "single"
+            plans = pipeline.plan(opened, selection, ended_only=not selection.takes_live, lineage=mode, tally=tally)
+            rows = [
+                (item.store.session(segments[-1], counts=False), segments)
+                for item in plans
+                for family in item.families
+                for segments in family
+            ]
+            for _, store in opened:
+                store.check()
+        return rows, tally
+
+    rows, tally = settled(look, tell)
     if as_json:
         print_json([{"session_id": i.id, "source": i.source, "title": i.title, "segments": ids} for i, ids in rows])
     else:

@@ -6,8 +6,11 @@ import os
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
+from io import BufferedReader
 from pathlib import Path
 from typing import Any
+
+from satchel.formats.regular import open_regular
 
 __all__ = ["Legacy", "Retention", "legacy", "retention"]
 
@@ -116,8 +119,8 @@ def retention(home: Path) -> Retention:
     found = Retention()
     path = home / "config.yaml"
     try:
-        with open(path, "rb") as file:
-            data = file.read(_LARGEST_SETTINGS + 1)
+        with open_regular(path) as file, BufferedReader(file) as buffered:
+            data = buffered.read(_LARGEST_SETTINGS + 1)
     except FileNotFoundError:
         return found
     except OSError as error:

@@ -16,6 +16,7 @@ from urllib.parse import quote as percent
 import apsw
 
 from satchel.formats.hermes_rows import number
+from satchel.formats.regular import open_regular
 
 __all__ = ["Header", "Search", "WalOnly", "damage", "free_bytes", "header", "links", "marks", "search", "wal_only"]
 
@@ -77,8 +78,8 @@ def header(path: Path) -> Header | None:
     """
 
     def look() -> Header:
-        with open(path, "rb") as file:
-            head = file.read(100)
+        with open_regular(path) as file:
+            head = file.read(100) or b""
             size = file.seek(0, 2)
         (page,) = struct.unpack(">H", head[16:18])
         changes, count, valid_for = (struct.unpack(">I", head[at : at + 4])[0] for at in (24, 28, 92))
@@ -125,15 +126,16 @@ def links(connection: apsw.Connection) -> tuple[int, int, int] | None:
 
     def look() -> tuple[int, int, int]:
         query = (
-            "SELECT count(*), count(DISTINCT session_id) FROM messages WHERE session_id IN "
-            "(SELECT session_id FROM messages EXCEPT SELECT id FROM sessions)"
+            "SELECT count(*), count(DISTINCT session_id COLLATE BINARY) FROM messages WHERE session_id COLLATE BINARY IN "
+            "(SELECT session_id COLLATE BINARY FROM messages EXCEPT SELECT id FROM sessions)"
         )
         messages, sessions = _rows(connection, query)[0]
         columns = {row[1] for row in _rows(connection, "PRAGMA table_info(sessions)")}
         parents = 0
         if "parent_session_id" in columns:
             query = (
-                "SELECT count(DISTINCT parent_session_id) FROM sessions WHERE parent_session_id NOT IN (SELECT id FROM sessions)"
+                "SELECT count(DISTINCT parent_session_id COLLATE BINARY) FROM sessions "
+                "WHERE parent_session_id COLLATE BINARY NOT IN (SELECT id FROM sessions)"
             )
             parents = int(_rows(connection, query)[0][0])
         return int(messages), int(sessions), parents

@@ -21,9 +21,12 @@ from satchel.errors import NotAStore, NotFound, StoreDamaged
 from satchel.events import Listener, Problem, StoreOpened
 from satchel.formats.hermes_info import PARENT_COLUMNS, SHORT_COLUMNS, ParentFacts, Tally, session_info
 from satchel.formats.hermes_rows import canonical, number, text_of
+from satchel.formats.hermes_state.ids import Ids, same
 from satchel.formats.hermes_state.related import Related
-from satchel.formats.hermes_state.rows import DAMAGE, Column, Rows, Table, equals, quote
+from satchel.formats.hermes_state.rows import DAMAGE, MOST_COLUMNS, Rows
 from satchel.formats.hermes_state.salvage import Salvage
+from satchel.formats.hermes_state.schema import Table, quote
+from satchel.formats.hermes_state.search import look_at_search
 from satchel.formats.hermes_state.snapshot import Snapshot, is_sqlite, open_snapshot, sides
 
 if TYPE_CHECKING:
@@ -85,22 +88,24 @@ class HermesStore:
         self._listen = listen
         self._damaged = False
         self._told: set[tuple[str, str]] = set()
-        self._odd_ids: dict[str, Any] = {}
         self._looked = False
         self._seen: set[str] | None = None
         self._truth: dict[Any, int] | None = None
-        self._rows = Rows(snapshot.connection, self._report)
-        self._salvage = Salvage(self._rows, self.label, self._report)
+        self._rows = Rows(snapshot.connection, self._report, label=self.label)
+        self._ids = Ids(self._rows, self.label)
+        self._salvage = Salvage(self._rows, self.label, self._report, self._ids.public)
         self.tables = self._tables()
         self._sessions: Table = self.tables["sessions"]
         self._messages: Table = self.tables["messages"]
         self.schema = self._schema()
         self._related = Related(self._rows, self.tables)
         self._scan = self._scan_columns()
+        self._session_order, self._row_order = self._session_orders()
         self._row_names = (*(n for n in self._messages.names if n != "id"), "id")
-        numeric = [i for i, n in enumerate(self._row_names) if not self._column(self._messages, n).text]
+        numeric = [i for i, n in enumerate(self._row_names) if not self._messages.column(n).text]
         self._numbers = itemgetter(*numeric) if len(numeric) > 1 else lambda row: [row[i] for i in numeric]
-        self._row_columns = [quote(n) for n in self._row_names]
+        self._row_columns = [self._messages.column(n).sql for n in self._row_names]
+        self._order = self._message_order()
         listen(StoreOpened(name, self.label, snapshot.how))
         self._look()
 
@@ -113,7 +118,7 @@ class HermesStore:
             except apsw.CorruptError as error:
                 # A schema that names an object twice, or a file cut short: its tables can be read all the same.
                 self._snapshot.connection.pragma("writable_schema", True)
-                tables = self._rows.tables()
+                tables = self._rows.tables(malformed=True)
                 self._report(str(self.path), f"its schema is malformed ({error}); what can be read is read", 0)
         except (*DAMAGE, apsw.SQLError) as error:
             self.check()
@@ -133,9 +138,6 @@ class HermesStore:
             )
         return tables
 
-    def _column(self, table: Table, column: str) -> Column:
-        return next(c for c in table.columns if c.name == column)
-
     def _scan_columns(self) -> tuple[list[str], list[str], list[str], str]:
         """Return what a scan of sessions selects: the row's columns, all labels, their SQL, and the tables."""
         names = [n for n in SHORT_COLUMNS if self._sessions.has(n)]
@@ -145,6 +147,28 @@ class HermesStore:
         parent = [n for n in PARENT_COLUMNS if self._sessions.has(n)]
         tables = "FROM sessions s LEFT JOIN sessions p ON p.id = s.parent_session_id COLLATE BINARY"
         return names, [*names, *(f"parent.{n}" for n in parent)], columns + [f"p.{quote(n)}" for n in parent], tables
+
+    def _session_orders(self) -> tuple[str, str]:
+        """Return what a scan of sessions, and the rows of one id, are sorted by: of several of one id the first counts."""
+        scan, one = "s.started_at COLLATE BINARY, s.id COLLATE BINARY", "started_at COLLATE BINARY"
+        rowid = self._sessions.rowid
+        if rowid is not None and ("id" not in self._sessions.unique or self._sessions.column("id").nullable):
+            scan, one = f"{scan}, s.{rowid}", f"{one}, {rowid}"
+            if "p.id" in self._scan[3]:
+                scan += f", p.started_at COLLATE BINARY, p.{rowid}"
+        return scan, one
+
+    def _message_order(self) -> str:
+        """Return what messages are sorted by, as SQL: as `hermes_info.message_order` has it."""
+        if self._messages.alias == "id":
+            return "id"
+        collation = "BINARY"
+        if self._rows.encoding != "UTF-8":
+            # Texts compare by their bytes as stored, and the order shall not depend on how a database stores them.
+            collation = "satchel_utf8"
+            self._snapshot.connection.create_collation(collation, lambda one, other: (one > other) - (one < other))
+        names = sorted(self._messages.names, key=lambda n: (n != "id", n != "timestamp", n))
+        return ", ".join(f"{self._messages.column(n).sql} COLLATE {collation}" for n in names)
 
     def _schema(self) -> int | None:
         if "schema_version" not in self.tables:
@@ -164,57 +188,19 @@ class HermesStore:
                 f"its schema {self.schema} is newer than the newest known one ({KNOWN_SCHEMA}): it is read by column name, "
                 "and unknown columns and tables are kept",
             )
-        if self._messages.has("active") and self._column(self._messages, "active").nullable:
+        if self._messages.has("active") and self._messages.column("active").nullable:
             self._warn(where, "its messages may have no `active` mark; those without one are read as live")
-        self._look_at_search()
-        for table in self.tables:
+        look_at_search(self._rows, lambda what: self._warn(where, what))
+        for table in self.tables.values():
             try:
-                self._rows.query(f"SELECT 1 FROM {quote(table)} LIMIT 1").fetchall()
+                self._rows.query(f"SELECT 1 FROM {table.source} LIMIT 1").fetchall()
             except DAMAGE:
                 self._fail()
                 # What is lost by that is told row by row when the rows are read; a search index is never read.
-                search = " (part of a search index, which holds no session of its own)" if "_fts" in table else ""
-                self._report(f"{where}: {table}", f"the table's pages are damaged{search}", 1 if search else 0)
+                search = " (part of a search index, which holds no session of its own)" if table.search else ""
+                self._report(f"{where}: {table.name}", f"the table's pages are damaged{search}", 1 if search else 0)
             except apsw.Error:
                 continue
-
-    def _look_at_search(self) -> None:
-        where = self.label
-        try:
-            tail = "FROM sqlite_schema WHERE name LIKE 'messages_fts%'"
-            objects = list(self._rows.select(("type", "name"), tail, where="the schema"))
-        except apsw.Error:
-            return
-        names = {row[1] for row in objects if row[0] == "table"}
-        triggers = {row[1] for row in objects if row[0] == "trigger"}
-        if "messages_fts" not in names:
-            what = "its search index is missing while its triggers are there: Hermes can't write to it" if triggers else None
-            self._warn(where, what or "it has no search index; nothing of a session is missing for that")
-            return
-        try:
-            word, rowid = self._some_word()
-            if word is None:
-                return
-            query = "SELECT rowid FROM messages_fts WHERE messages_fts MATCH ? AND rowid = ?"
-            if self._rows.query(query, (f'"{word}"', rowid)).get is None:
-                self._warn(where, "its search index does not find what is there (damaged or being rebuilt); sessions are whole")
-        except UnicodeDecodeError:
-            return
-        except apsw.Error as error:
-            self._warn(where, f"its search index can't be read ({error}); sessions are whole")
-
-    def _some_word(self) -> tuple[str | None, int]:
-        """Return a word that a message certainly has, and that message's id."""
-        # Only among the newest rows: to look through a large store for one would take as long as to read it.
-        rows = self._rows.query(
-            "SELECT id, substr(content, 1, 200) FROM messages WHERE role = 'user' AND content GLOB '[A-Za-z]*' "
-            "AND id > (SELECT max(id) FROM messages) - 200 ORDER BY id DESC LIMIT 1"
-        ).fetchall()
-        for rowid, text in rows:
-            words = [word for word in str(text).split() if word.isascii() and word.isalpha() and len(word) > 2]
-            if words and len(str(text)) < 200 and isinstance(rowid, int):
-                return words[0], rowid
-        return None, 0
 
     # ------------------------------------------------------------------------------------------------------ telling
 
@@ -276,15 +262,14 @@ class HermesStore:
         tallies = self._tallies() if counts else {}
         seen: set[str] = set()
         _, labels, columns, tables = self._scan
-        tail = f"{tables} ORDER BY s.started_at, s.id"
+        tail = f"{tables} ORDER BY {self._session_order}"
         try:
             for row in self._rows.select(columns, tail, where=f"{self.label}: sessions"):
-                info = self._info(dict(zip(labels, row, strict=True)), tallies, counts)
+                info = self._info(dict(zip(labels, row)), tallies, counts)  # noqa: B905
                 if info.id not in seen:
                     seen.add(info.id)
                     yield info
-                else:
-                    self._report(f"{self.label}: session {info.id}", "another session has an id that reads the same", 1)
+            self._tell_twins()
         except DAMAGE:
             self._fail()
             yield from self._salvaged_sessions(seen, tallies, counts)
@@ -303,11 +288,12 @@ class HermesStore:
         """Return the session of exactly this id. Raises NotFound."""
         _, labels, columns, tables = self._scan
         where = f"{self.label}: session {session_id}"
-        stored = self._stored_id(session_id)
+        stored = self._ids.stored(session_id)
         tallies = self._tallies(stored) if counts else {}
-        condition, value = equals("s.id", stored)
+        condition, value = same(self._sessions.column("id"), stored, of="s.")
         try:
-            row = next(self._rows.select(columns, f"{tables} WHERE {condition}", (value,), where=where), None)
+            tail = f"{tables} WHERE {condition} ORDER BY {self._session_order}"
+            row = next(self._rows.select(columns, tail, (value,), where=where), None)
         except DAMAGE:
             self._fail()
             row = None
@@ -325,14 +311,16 @@ class HermesStore:
 
     def records(self, session_id: str) -> Iterator[Record]:
         """Yield the session's row, then rows of other tables that belong to it, then its messages by id."""
-        stored = self._stored_id(session_id)
+        stored = self._ids.stored(session_id)
         row = self._session_row(session_id, stored)
         if row is None and self._look_closer():
-            stored = self._stored_id(session_id)
+            stored = self._ids.stored(session_id)
             row = self._session_row(session_id, stored)
         if row is not None:
             yield Record("sessions", session_id, row)
-        yield from self._related.of(stored, row or {})
+        # An empty id says that there is no session, unless there is one.
+        if stored != "" or row is not None or self._by_table("") != 0:
+            yield from self._related.of(stored, row or {})
         yield from self._message_records(session_id, stored)
 
     def decode(self, records: Iterable[Record]) -> Iterator[Entry]:
@@ -354,30 +342,35 @@ class HermesStore:
                 ended_at=number(row.get("parent.ended_at")),
                 session_key=text_of(row.get("parent.session_key")),
             )
-        stored = row.get("id")
-        if type(stored) is not str:
-            self._odd_ids[text_of(stored) or ""] = stored
         return session_info(
             row,
             format=name,
             store=self.label,
             profile=self.profile,
             parent=parent,
-            tally=tallies.get(stored, Tally()) if counts else None,
+            tally=tallies.get(row.get("id"), Tally()) if counts else None,
+            identify=self._ids.public,
         )
 
-    def _stored_id(self, session_id: str) -> Any:
-        """Return a session's id as the database has it: hardly ever anything but text in UTF-8."""
-        return self._odd_ids.get(session_id, session_id)
+    def _tell_twins(self) -> None:
+        """Tell of rows that have the very id of another one: a session has one row, and no more is read."""
+        column = self._sessions.column("id")
+        if "id" in self._sessions.unique and not column.nullable:
+            return
+        only = "WHERE id IS NULL" if "id" in self._sessions.unique else ""
+        tail = f"FROM sessions {only} GROUP BY id COLLATE BINARY HAVING count(*) > 1"
+        for stored, count in self._rows.select(("id", "count(*)"), tail, where=f"{self.label}: sessions"):
+            where = f"{self.label}: session {self._ids.public(stored)}"
+            self._report(where, f"{count} rows have this id; the one that started first is read", count - 1)
 
     def _look_closer(self) -> bool:
         """Look through all sessions, once, for ids that are no text, and for damage; return whether something came to light."""
-        known, damaged = len(self._odd_ids), self._damaged
+        known, damaged = len(self._ids), self._damaged
         if not self._looked:
             self._looked = True
             for _ in self.sessions(counts=False):
                 pass
-        return len(self._odd_ids) > known or self._damaged is not damaged
+        return len(self._ids) > known or self._damaged is not damaged
 
     def _tallies(self, session_id: Any = _EVERY) -> dict[Any, Tally]:
         """Count each session's messages, or one session's: live, compacted, rewound, and the newest one's time."""
@@ -386,7 +379,7 @@ class HermesStore:
         # Text and BLOBs are greater than any number.
         newest = "max(CASE WHEN timestamp > -9e999 AND timestamp < 9e999 THEN timestamp END)"
         newest = newest if self._messages.has("timestamp") else "NULL"
-        condition, value = equals("session_id", session_id)
+        condition, value = same(self._messages.column("session_id"), session_id)
         one, values = ("", ()) if session_id is _EVERY else (f"WHERE {condition}", (value,))
         tallies: dict[Any, Tally] = {}
         try:
@@ -395,7 +388,7 @@ class HermesStore:
             for owner, total, gone, latest in self._rows.select(selected, tail, values, where=f"{self.label}: messages"):
                 compacted = 0
                 if gone and has_compacted:
-                    condition, value = equals("session_id", owner)
+                    condition, value = same(self._messages.column("session_id"), owner)
                     inner = f"SELECT count(*) FROM messages WHERE {condition} AND {_NOT_SET.format('active')}"
                     compacted = self._rows.query(f"{inner} AND NOT {_NOT_SET.format('compacted')}", (value,)).get
                 gone = gone or 0
@@ -409,12 +402,12 @@ class HermesStore:
         self, tallies: dict[Any, Tally], counts: bool, *, seen: Container[str | None] = (), session_id: Any = _EVERY
     ) -> Iterator[SessionInfo]:
         """Yield a session for messages whose session row does not exist, but for sessions that were seen."""
-        condition, value = equals("session_id", session_id)
+        condition, value = same(self._messages.column("session_id"), session_id)
         values: tuple[Any, ...] = (value,)
         if session_id is _EVERY:
             known = "SELECT DISTINCT session_id COLLATE BINARY FROM messages EXCEPT SELECT id FROM sessions"
             condition, values = f"session_id COLLATE BINARY IN ({known})", ()
-            if self._column(self._messages, "session_id").nullable:
+            if self._messages.column("session_id").nullable:
                 condition += " OR (session_id IS NULL AND NOT EXISTS (SELECT 1 FROM sessions WHERE id IS NULL))"
         order = "session_id COLLATE BINARY"
         tail = f"FROM messages WHERE {condition} GROUP BY {order} ORDER BY {order}"
@@ -427,9 +420,10 @@ class HermesStore:
             found = [(owner, None, None) for owner in self._salvage.owners()]
         told: set[Any] = set()
         for owner, first, last in found:
-            if owner not in told and text_of(owner) not in seen:  # A damaged index may give one twice.
+            public = self._ids.public(owner)
+            if owner not in told and public not in seen:  # A damaged index may give one twice.
                 told.add(owner)
-                self._warn(self.label, f"session {owner} has messages but no row of its own; it is taken from its messages")
+                self._warn(self.label, f"session {public} has messages but no row of its own; it is taken from its messages")
                 yield self._bare(owner, tallies, counts, first, last)
 
     def _bare(
@@ -450,9 +444,9 @@ class HermesStore:
         names = self._scan[0]
         found: list[SessionInfo] = []
         for left in self._salvage.sessions([quote(n) for n in names], seen):
-            if isinstance(left, str):
+            if not isinstance(left, tuple):
                 info = self._bare(left, tallies, counts)
-            elif left[names.index("id")] is None:
+            elif left[names.index("id")] is None and not self._sessions.column("id").nullable:
                 continue
             else:
                 info = self._info(dict(zip(names, left, strict=True)), tallies, counts)
@@ -464,9 +458,10 @@ class HermesStore:
     def _session_row(self, session_id: str, stored: Any) -> dict[str, Any] | None:
         names, columns = self._sessions.names, self._sessions.quoted
         where = f"{self.label}: session {session_id}"
-        condition, value = equals("id", stored)
+        condition, value = same(self._sessions.column("id"), stored)
         try:
-            row = next(self._rows.select(columns, f"FROM sessions WHERE {condition}", (value,), where=where), None)
+            tail = f"FROM sessions WHERE {condition} ORDER BY {self._row_order}"
+            row = next(self._rows.select(columns, tail, (value,), where=where), None)
         except DAMAGE:
             self._fail()
             row = None
@@ -481,27 +476,37 @@ class HermesStore:
         where = f"{self.label}: messages of {session_id}"
         numbers = self._numbers
         infinite = _INFINITE
-        owned, value = equals("session_id", stored)
+        owned, value = same(self._messages.column("session_id"), stored)
         condition = owned
         rowid_name = self._messages.rowid
         if rowid_name is not None:
             # Most versions have no index that gives the rows in order: their ids are sorted, and not the rows.
             condition = f"{rowid_name} IN (SELECT {rowid_name} FROM messages WHERE {owned})"
+        selected, by_id = columns, self._messages.alias == "id"
+        if rowid_name is not None and not by_id and len(columns) < MOST_COLUMNS:
+            # The id is not the place of a row: what was read before damage was met is told by the rowid.
+            selected = [*columns, rowid_name]
         listed, there = self._listed(owned, value), self._by_table(stored)
+        read: set[int] = set()
         last: Any = None
         if there is None or listed is None or there == listed or rowid_name is None:
             found = 0
+            tail = f"FROM messages WHERE {condition} ORDER BY {self._order}"
             try:
-                for row in self._rows.select(columns, f"FROM messages WHERE {condition} ORDER BY id", (value,), where=where):
-                    last = row[-1]
+                for row in self._rows.select(selected, tail, (value,), where=where):
                     found += 1
-                    yield Record("messages", last, dict(zip(names, row)), None, infinite.isdisjoint(numbers(row)))  # noqa: B905
+                    if by_id:
+                        last = row[-1]
+                    elif selected is not columns:
+                        read.add(row[-1])
+                    data = dict(zip(names, row))  # noqa: B905
+                    yield Record("messages", data["id"], data, None, infinite.isdisjoint(numbers(row)))
             except DAMAGE:
                 self._fail()
             else:
                 self._compare(found, max(listed or 0, there or 0), where)
                 return
-            if rowid_name is None or not isinstance(last, int | None):
+            if selected is columns and not by_id:
                 self._report(where, "could not be read to their end: pages are damaged", 1)
                 return
         else:
@@ -510,8 +515,10 @@ class HermesStore:
             self._salvage.without_indexes()
             self._compare(there, listed, where)
         for rowid, row in self._salvage.messages(stored, columns, after=last, where=f"{self.label}: session {session_id}"):
+            if rowid in read:
+                continue
             data = dict(zip(names, row, strict=True))
-            if data["id"] is None:
+            if data["id"] is None and by_id:
                 data["id"] = rowid
             if data["session_id"] is None:
                 data["session_id"] = stored
@@ -537,12 +544,10 @@ class HermesStore:
 
     def _tell_unread(self, truth: Mapping[Any, int], seen: Container[str]) -> None:
         for owner, lost in truth.items():
-            read = text_of(owner) or ""
-            if read not in seen:
+            public = self._ids.public(owner)
+            if public not in seen:
                 self._fail()
-                self._report(f"{self.label}: session {owner}", "is in no index, and is not read: pages are damaged", lost)
-            elif self._stored_id(read) != owner:
-                self._report(f"{self.label}: session {read}", "another one has an id that reads the same; it is not read", lost)
+                self._report(f"{self.label}: session {public}", "is in no index, and is not read: pages are damaged", lost)
 
     def _count_by_table(self) -> dict[Any, int]:
         tail = "FROM messages NOT INDEXED GROUP BY session_id COLLATE BINARY"

@@ -9,76 +9,32 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import apsw
 
+from satchel.errors import StoreError
+from satchel.formats.hermes_state.schema import Table, quote, read_tables
 from satchel.jsontext import RawText
 
-__all__ = ["DAMAGE", "Column", "Rows", "Table", "equals", "quote"]
+__all__ = ["DAMAGE", "MOST_COLUMNS", "Rows", "equals", "no_room"]
 
 DAMAGE = (apsw.CorruptError, apsw.IOError, apsw.NotADBError, apsw.TooBigError)
 """What SQLite says of pages that can't be read; a damaged header may give a value any size."""
+
+MOST_COLUMNS = 2000
+"""How many columns a table or the result of a query may have."""
 
 _FIRST, _LAST = -(2**63), 2**63 - 1
 _NEAR = 1 << 17
 
 
-class Column(NamedTuple):
-    """A column as the schema declares it; `text` says whether its affinity turns every number into text."""
-
-    name: str
-    text: bool
-    nullable: bool
+_WRITING = (apsw.SQLITE_IOERR_WRITE, apsw.SQLITE_IOERR_TRUNCATE, apsw.SQLITE_IOERR_FSYNC, apsw.SQLITE_IOERR_GETTEMPPATH)
 
 
-class Table:
-    """
-    A table.
-
-    Attributes:
-        columns: Its columns, in name order.
-        names, quoted: Their names, and those as SQL identifiers.
-        rowid: What its rowid is called, as SQL; None when it has none, or columns have taken all its names.
-        key: What finds a row, as SQL: the rowid, or the primary key's columns, or all columns.
-        foreign: Its foreign keys: column and table.
-        indexed: The columns that an index begins with.
-        indexes: The names of the indexes that list every row.
-    """
-
-    __slots__ = ("columns", "foreign", "indexed", "indexes", "key", "name", "names", "quoted", "rowid")
-
-    def __init__(
-        self,
-        name: str,
-        columns: tuple[Column, ...],
-        *,
-        rowid: str | None,
-        primary: tuple[str, ...],
-        foreign: tuple[tuple[str, str], ...],
-        indexed: frozenset[str],
-        indexes: tuple[str, ...],
-    ) -> None:
-        self.name = name
-        self.columns = columns
-        self.names = tuple(column.name for column in columns)
-        self.quoted = [quote(column) for column in self.names]
-        self.rowid = rowid
-        self.key = (rowid,) if rowid is not None else tuple(map(quote, primary)) or tuple(self.quoted)
-        self.foreign = foreign
-        self.indexed = indexed
-        self.indexes = indexes
-
-    def has(self, name: str) -> bool:
-        """Return whether there is a column of this name."""
-        return name in self.names
-
-
-@lru_cache(maxsize=4096)
-def quote(name: str) -> str:
-    """Return an SQL identifier."""
-    return '"' + name.replace('"', '""') + '"'
+def no_room(error: apsw.Error) -> bool:
+    """Return whether SQLite found no place for a temporary file: nothing else is ever written."""
+    return isinstance(error, apsw.FullError | apsw.CantOpenError) or getattr(error, "extendedresult", 0) in _WRITING
 
 
 def equals(column: str, value: Any) -> tuple[str, Any]:
@@ -92,80 +48,55 @@ def equals(column: str, value: Any) -> tuple[str, Any]:
 class Rows:
     """Queries over one connection. `report(where, message, lost)` hears of what could not be read as it should."""
 
-    def __init__(self, connection: apsw.Connection, report: Callable[[str, str, int], None]) -> None:
+    def __init__(self, connection: apsw.Connection, report: Callable[[str, str, int], None], *, label: str = "the store") -> None:
         self._connection = connection
         self._report = report
-        self._rowid: dict[str, str] = {}
+        self._label = label
+        self._tables: dict[str, Table] = {}
         self._agree: dict[str, bool] = {}
+        self._encoding: str | None = None
         self.statements = 0
+
+    @property
+    def encoding(self) -> str:
+        """What the database's texts are stored in, by SQLite's name."""
+        if self._encoding is None:
+            self._encoding = str(self._connection.pragma("encoding"))
+        return self._encoding
 
     def lost(self, where: str, message: str) -> None:
         """Report one row, or one table's rows, as lost."""
         self._report(where, message, 1)
 
     def query(self, sql: str, values: Sequence[Any] = ()) -> apsw.Cursor:
-        """Run a query over values that need no care."""
+        """Run a query over values that need no care. Raises StoreError where it finds no room for its temporary files."""
         self.statements += 1
-        return self._connection.execute(sql, values)
+        try:
+            return self._connection.execute(sql, values)
+        except apsw.Error as error:
+            self._told(error)
+            raise
+
+    def _told(self, error: apsw.Error) -> None:
+        if no_room(error):
+            raise StoreError(
+                f"there is no room for the temporary files that reading {self._label} takes ({error}); "
+                "set TMPDIR to a folder with room for them",
+                subject=self._label,
+            ) from error
+
+    def tables(self, *, malformed: bool = False) -> dict[str, Table]:
+        """Return the ordinary tables by name; virtual tables and SQLite's own are left out."""
+        self._tables = read_tables(self, self._report, malformed=malformed)
+        return self._tables
 
     def rowid(self, table: str) -> str:
         """Return what a table's rowid is called, as SQL."""
-        return self._rowid.get(table, "rowid")
+        return self._tables[table].rowid or "rowid"
 
-    def tables(self) -> dict[str, Table]:
-        """Return the ordinary tables by name; virtual tables and SQLite's own are left out."""
-        found: dict[str, Table] = {}
-        listed = self.select(("name", "sql"), "FROM sqlite_schema WHERE type = 'table'", where="the schema")
-        names = [
-            name
-            for name, sql in listed
-            if isinstance(name, str) and not name.startswith("sqlite_") and not str(sql).upper().startswith("CREATE VIRTUAL")
-        ]
-        for name in names:
-            if name not in found:
-                try:
-                    found[name] = self._table(name)
-                except (apsw.SQLError, UnicodeDecodeError) as error:
-                    self._report(name, f"the schema says of this table what can't be understood ({error}); it is left out", 1)
-        return found
-
-    def _table(self, name: str) -> Table:
-        quoted = quote(name)
-        columns: list[Column] = []
-        keys: list[tuple[int, str]] = []
-        taken: set[str] = set()
-        for _, column, declared, not_null, _, primary, hidden in self.query(f"PRAGMA table_xinfo({quoted})"):
-            taken.add(column.lower())
-            if hidden == 0:
-                kind = str(declared).upper()
-                text = "INT" not in kind and any(word in kind for word in ("CHAR", "CLOB", "TEXT"))
-                columns.append(Column(column, text, not not_null and not primary))
-                if primary:
-                    keys.append((primary, column))
-        foreign = tuple((row[3], row[2]) for row in self.query(f"PRAGMA foreign_key_list({quoted})") if isinstance(row[2], str))
-        indexed: set[str] = set()
-        indexes: list[str] = []
-        for row in self.query(f"PRAGMA index_list({quoted})"):
-            if row[4]:  # A partial index answers no general question.
-                continue
-            indexes.append(row[1])
-            for number, _, column in self.query(f"PRAGMA index_info({quote(row[1])})"):
-                if number == 0 and column is not None:
-                    indexed.add(column)
-        rowid = None
-        if not self.query("SELECT wr FROM pragma_table_list WHERE name = ? AND schema = 'main'", (name,)).get:
-            # A column may be called as the rowid is: the name then means the column.
-            rowid = next((word for word in ("rowid", "_rowid_", "oid") if word not in taken), None)
-        self._rowid[name] = rowid or "rowid"
-        return Table(
-            name,
-            tuple(sorted(columns)),
-            rowid=rowid,
-            primary=tuple(column for _, column in sorted(keys)),
-            foreign=foreign,
-            indexed=frozenset(indexed),
-            indexes=tuple(indexes),
-        )
+    def source(self, table: str) -> str:
+        """Return what stands for a table in a query, as SQL."""
+        return self._tables[table].source
 
     def agree(self, table: Table) -> bool:
         """Return whether a table and its indexes list equally many rows: a damaged page can hide some without an error."""
@@ -177,7 +108,7 @@ class Rows:
     def _count(self, table: Table, way: str) -> int | None:
         """Count the rows that are met on one way through a table; None where it meets damage, as whoever reads them will."""
         try:
-            found: int = self.query(f"SELECT count(*) FROM {quote(table.name)} {way}").get
+            found: int = self.query(f"SELECT count(*) FROM {table.source} {way}").get
         except apsw.Error:
             return None
         return found
@@ -195,13 +126,41 @@ class Rows:
             return
         except UnicodeDecodeError:
             pass
+        except apsw.Error as error:
+            self._told(error)
+            raise
         self._report(where, "holds text that is not valid UTF-8; it is kept byte for byte", 0)
-        encoding = str(self._connection.pragma("encoding"))
+        if 2 * len(columns) > MOST_COLUMNS:
+            yield from self._wide(columns, f"{tail} LIMIT -1 OFFSET {done}", values)
+            return
         pairs = ", ".join(f"typeof({c}), CASE typeof({c}) WHEN 'text' THEN CAST({c} AS BLOB) ELSE {c} END" for c in columns)
         for row in self.query(f"SELECT {pairs} {tail} LIMIT -1 OFFSET {done}", values):
-            yield tuple(
-                _text(value, encoding) if kind == "text" else value for kind, value in zip(row[::2], row[1::2], strict=True)
-            )
+            yield self._paired(row)
+
+    def _wide(self, columns: Sequence[str], tail: str, values: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
+        """Yield rows of more columns than a result may have of pairs: each in several parts, one after the other."""
+        width = MOST_COLUMNS // 2 - 1
+        count = -(-len(columns) // width)
+        inside = ", ".join(f"c{i}" for i in range(len(columns)))
+        parts = (range(at, len(columns), width) for at in range(width))
+        of_part = ["CASE n " + " ".join(f"WHEN {n} THEN c{i}" for n, i in enumerate(part)) + " END" for part in parts]
+        pairs = ", ".join(f"typeof({c}), CASE typeof({c}) WHEN 'text' THEN CAST({c} AS BLOB) ELSE {c} END" for c in of_part)
+        query = (
+            f"WITH whole({inside}) AS (SELECT {', '.join(columns)} {tail}), "
+            f"part(n) AS (VALUES {', '.join(f'({n})' for n in range(count))}) SELECT n, {pairs} FROM whole CROSS JOIN part"
+        )
+        row: list[tuple[Any, ...]] = []
+        for n, *found in self.query(query, values):
+            if n != len(row):
+                raise apsw.InternalError("the parts of a row came in another order")
+            row.append(self._paired(found))
+            if len(row) == count:
+                yield tuple(value for part in row for value in part)[: len(columns)]
+                row = []
+
+    def _paired(self, row: Sequence[Any]) -> tuple[Any, ...]:
+        encoding = self.encoding
+        return tuple(_text(value, encoding) if kind == "text" else value for kind, value in zip(row[::2], row[1::2], strict=True))
 
     def rowids(self, table: str, *, gap: Callable[[int, int | None], object]) -> Iterator[int]:
         """
@@ -210,7 +169,7 @@ class Rows:
         `gap` hears of each step: the first rowid that may be missing, and the next one that is there, or None at the end.
         """
         name = self.rowid(table)
-        query = f"SELECT {name} FROM {quote(table)} NOT INDEXED WHERE {name} >= ? ORDER BY {name}"
+        query = f"SELECT {name} FROM {self.source(table)} NOT INDEXED WHERE {name} >= ? ORDER BY {name}"
         first: int | None = _FIRST
         while first is not None:
             last = first - 1
@@ -267,13 +226,13 @@ class Rows:
     def _at_least(self, table: str, rowid: int) -> int | None:
         """Return the first rowid of a table from `rowid` on."""
         name = self.rowid(table)
-        query = f"SELECT {name} FROM {quote(table)} NOT INDEXED WHERE {name} >= ? ORDER BY {name} LIMIT 1"
+        query = f"SELECT {name} FROM {self.source(table)} NOT INDEXED WHERE {name} >= ? ORDER BY {name} LIMIT 1"
         found: int | None = self.query(query, (rowid,)).get
         return found
 
     def salvage(self, table: str, columns: Sequence[str], rowid: int, *, where: str) -> tuple[Any, ...] | None:
         """Return one row, or what of its values can be read (the rest as None), or None when none can."""
-        tail = f"FROM {quote(table)} NOT INDEXED WHERE {self.rowid(table)} = ?"
+        tail = f"FROM {self.source(table)} NOT INDEXED WHERE {self.rowid(table)} = ?"
         try:
             return next(self.select(columns, tail, (rowid,), where=where), None)
         except DAMAGE:

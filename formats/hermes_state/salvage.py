@@ -23,8 +23,9 @@ _KEY_INDEX = "sqlite_autoindex_sessions_1"
 class Salvage:
     """Looks for rows in damaged tables; `report(where, message, lost)` hears of those that are lost."""
 
-    def __init__(self, rows: Rows, label: str, report: Callable[[str, str, int], None]) -> None:
+    def __init__(self, rows: Rows, label: str, report: Callable[[str, str, int], None], public: Callable[[Any], str]) -> None:
         self._rows = rows
+        self._public = public
         self._label = label
         self._report = report
         self._indexed = True
@@ -38,9 +39,9 @@ class Salvage:
         """Look for messages in their table alone: an index does not list them all."""
         self._indexed = False
 
-    def sessions(self, columns: Sequence[str], known: set[str]) -> Iterator[tuple[Any, ...] | str]:
+    def sessions(self, columns: Sequence[str], known: set[str]) -> Iterator[Any]:
         """
-        Yield what is left of the table of sessions: rows, then the bare ids that only an index still knows.
+        Yield what is left of the table of sessions: rows as tuples, then the bare ids that only an index still knows, as stored.
 
         `known` is asked for ids that were met already; whoever takes the rows adds theirs.
         """
@@ -51,24 +52,26 @@ class Salvage:
                 yield row
         bare = 0
         for session_id in self._known_ids():
-            if session_id not in known:
+            if self._public(session_id) not in known:
                 bare += 1
-                self._report(f"{self._label}: session {session_id}", "its row is on a damaged page", 1)
+                self._report(f"{self._label}: session {self._public(session_id)}", "its row is on a damaged page", 1)
                 yield session_id
         if gaps and not bare:
             self._report(f"{self._label}: sessions", f"{_say(gaps)} could not be read: their pages are damaged", len(gaps))
 
-    def _known_ids(self) -> Iterator[str]:
+    def _known_ids(self) -> Iterator[Any]:
         """Yield the ids that the index of the table's key has, and those that messages name, some more than once."""
         with suppress(apsw.Error):  # Another table layout has no such index.
             for (session_id,) in self._rows.select(("id",), f"FROM sessions INDEXED BY {_KEY_INDEX}", where=self._label):
-                if isinstance(session_id, str):
+                if session_id is not None:
                     yield session_id
         try:
-            owners = [row[0] for row in self._rows.select(("DISTINCT session_id",), "FROM messages", where=self._label)]
+            owners = [
+                row[0] for row in self._rows.select(("DISTINCT session_id COLLATE BINARY",), "FROM messages", where=self._label)
+            ]
         except (*DAMAGE, apsw.SQLError):
             owners = self.owners()
-        yield from (owner for owner in owners if isinstance(owner, str))
+        yield from (owner for owner in owners if owner is not None)
 
     def session(self, stored: Any, columns: Sequence[str], where: str) -> tuple[Any, ...] | None:
         """Return the row of one session, without the index of ids."""

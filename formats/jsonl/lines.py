@@ -14,9 +14,10 @@ from typing import Any
 
 from satchel.contracts import Record
 from satchel.errors import JsonError
-from satchel.formats.hermes_rows import Calls, stored_row, text_of, visible_row
+from satchel.formats.hermes_info import message_order, public_id
+from satchel.formats.hermes_rows import Calls, exact_value, stored_row, text_of, visible_row
 from satchel.formats.jsonl.record import RESERVED, TABLE_KEYS, VERSION, pointer
-from satchel.jsontext import RawText, loads, loads_common
+from satchel.jsontext import loads, loads_common
 
 __all__ = ["BLANK", "BROKEN", "Bad", "Exact", "Segment", "message", "messages", "parse", "salvaged", "segments", "shell"]
 
@@ -142,7 +143,7 @@ class Owned:
 class Segment:
     """One session of a line: most lines have one, a lineage's line has several."""
 
-    __slots__ = ("_at", "_extra", "exact", "id", "orphan", "owned", "row", "several")
+    __slots__ = ("_at", "_extra", "exact", "id", "orphan", "ours", "owned", "row", "several")
 
     def __init__(
         self,
@@ -157,11 +158,12 @@ class Segment:
     ) -> None:
         row = _restored("sessions", shown, exact.of(row_at))
         row |= _restored("columns", extra.get("columns", {}), exact.of(f"{at}/columns"))
+        self.ours = "v" in extra or several
         identity = text_of(row.get("id"))
-        if identity is None and "v" not in extra and not several:
+        if identity is None and not self.ours:
             raise JsonError("not a session record: it has no id")
         self.row = row
-        self.id = identity or ""
+        self.id = identity or "" if not self.ours or "id" not in row else public_id(row["id"])
         self.several = several
         self.orphan = bool(extra.get("orphan"))
         self._at = at
@@ -259,7 +261,11 @@ def messages(line: Mapping[str, Any], segment: Segment, bad: Bad | None = None) 
             if bad is None:
                 raise JsonError(f"message {i + 1} of {at} is not as it should be ({error})") from error
             bad(f"message {i + 1} of {at}", error)
-    records.sort(key=_by_key)
+    keys = [record.key for record in records]
+    if all(type(key) is int for key in keys) and (len(set(keys)) == len(keys) or not segment.ours):
+        records.sort(key=_by_key)
+    elif segment.ours:
+        records.sort(key=lambda record: message_order(record.data))
     return records
 
 
@@ -276,9 +282,12 @@ def _owned(line: Mapping[str, Any], segment: Segment) -> list[tuple[str, int, An
     if segment.owned.line is not line:
         by_session: _Owned = {}
         for place in _shown(line):
-            shown = place[2]
-            owner = shown.get("session_id") if isinstance(shown, dict) else _NOBODY
-            by_session.setdefault(owner if owner is _NOBODY else text_of(owner), []).append(place)
+            at, i, shown = place
+            owner: Any = _NOBODY
+            if isinstance(shown, dict):
+                note = segment.exact.of(f"{at}/{i}").get("session_id")
+                owner = public_id(exact_value(note) if note is not None else shown.get("session_id"))
+            by_session.setdefault(owner, []).append(place)
         segment.owned.line, segment.owned.rows = line, by_session
     # What is no row at all may have been anybody's.
     return segment.owned.rows.get(segment.id, []) + segment.owned.rows.get(_NOBODY, [])
@@ -303,16 +312,8 @@ def _restored(kind: str, shown: Any, notes: Mapping[str, Mapping[str, Any]]) -> 
     return row
 
 
-def _by_key(record: Record) -> tuple[int, Any]:
-    """Order ids as SQLite does: NULL, numbers, texts, BLOBs. Rows of the same id stay as they stand, live ones first."""
-    key = record.key
-    if key is None:
-        return 0, 0
-    if isinstance(key, int | float):
-        return 1, key
-    if isinstance(key, bytes):
-        return 3, key
-    return 2, key.data if isinstance(key, RawText) else str(key).encode("utf-8", "surrogatepass")
+def _by_key(record: Record) -> int:
+    return int(record.key)
 
 
 def message(shown: Any, notes: Mapping[str, Mapping[str, Any]]) -> Record:

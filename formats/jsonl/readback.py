@@ -158,7 +158,10 @@ def _fast(number: int, line: bytes) -> list[ReadBack] | None:
                 states["compacted" if state[1] == b"1" else "rewound"] += 1
             else:
                 states[state_of(message(loads(line[begin:end]), {}).data)] += 1
-        order = sorted(order, key=lambda i: _row_id(line, *rows[i]))
+        ids = [_row_id(line, *row) for row in rows]
+        if len(set(ids)) < len(ids):
+            return None  # Rows of one id have an order by what they say.
+        order = sorted(order, key=ids.__getitem__)
     noted = exact.places
     for i in order:
         begin, end = rows[i]

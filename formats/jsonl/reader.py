@@ -17,7 +17,7 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple
 from satchel.contracts import Claim, Record, SessionInfo
 from satchel.errors import JsonError, NotAStore, NotFound, StoreChanged, StoreError
 from satchel.events import Listener, Problem, StoreOpened
-from satchel.formats.hermes_info import ParentFacts, Tally, session_info
+from satchel.formats.hermes_info import ParentFacts, Tally, public_id, session_info
 from satchel.formats.hermes_rows import canonical, number, state_of, text_of
 from satchel.formats.jsonl.lines import BLANK, Bad, Segment, messages, parse, salvaged, segments, shell
 from satchel.formats.jsonl.readback import ReadBack, read_back
@@ -239,8 +239,12 @@ class JsonlStore:
                 time = number(record.data.get("timestamp"))
                 newest = time if newest is None or (time is not None and time > newest) else newest
             tally = Tally(states["live"], states["compacted"], states["rewound"], newest)
-        parent = self._places.get(text_of(segment.row.get("parent_session_id")) or "")
-        info = session_info(segment.row, format=name, store=self.label, parent=parent.end if parent else None, tally=tally)
+        above = segment.row.get("parent_session_id")
+        identify = public_id if segment.ours else None
+        parent = self._places.get((identify(above) if identify and above is not None else text_of(above)) or "")
+        info = session_info(
+            segment.row, format=name, store=self.label, parent=parent.end if parent else None, tally=tally, identify=identify
+        )
         info.damaged = segment.orphan
         return info
 

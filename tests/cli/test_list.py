@@ -155,7 +155,11 @@ def test_a_store_without_a_session_has_figures_too(satchel: Callable[..., Any], 
     assert "Total sessions: 0" in satchel("stats", "--from", empty).out
 
 
-@pytest.mark.parametrize("words", [["list", "--json"], ["stats", "--json"], ["doctor", "--json"]], ids=lambda words: words[0])
+@pytest.mark.parametrize(
+    "words",
+    [["list", "--json"], ["stats", "--json"], ["doctor", "--json"], ["export", "--dry-run", "--json"]],
+    ids=lambda words: words[0],
+)
 @pytest.mark.parametrize("times", [1, 9])
 def test_a_store_that_changes_while_it_is_read_is_read_again(
     satchel: Callable[..., Any], story: Path, monkeypatch: pytest.MonkeyPatch, words: list[str], times: int

@@ -22,7 +22,7 @@ from hermes_parts import STRUCTURED, Case, TextBytes, assistant, at, call, js, r
 from satchel import events
 from satchel.events import Event
 from satchel.formats import hermes_decode, hermes_rows
-from satchel.formats.hermes_state import snapshot
+from satchel.formats.hermes_state import schema, snapshot
 from satchel.formats.jsonl.record import FEATURES, KNOWN_TABLES, RESERVED, TABLE_KEYS
 from satchel.manifest import manifest, report, verify
 from satchel.pipeline import LineageMode, export
@@ -302,6 +302,16 @@ def test_every_beginning_of_injected_text_is_on_the_page() -> None:
         "</memory-context>",
     )
     assert [] == [text for text in known if f"`{text}`" not in told]
+
+
+def test_every_name_on_the_page_is_read_under_its_spelling() -> None:
+    """SQLite takes capitals for small letters, and a reader that looks for a name does not."""
+    told = {name: {each[0] for each in _columns(name)} for name in ("sessions", "messages")}
+    for names, columns, _ in _table("formats/hermes-state.md", "Other tables"):
+        if names != "`messages_fts…`":
+            told |= {name: {each for each in _code(columns) if each.isidentifier()} for name in _code(names)}
+    for name, found in told.items():
+        assert found <= schema._KNOWN[name] | {"task_json", "result_json", "session_id"}, name
 
 
 def test_every_kind_of_lineage_is_on_the_page() -> None:

@@ -107,3 +107,41 @@ def test_a_large_text_of_a_hidden_message_is_passed_without_a_memory_of_each_byt
     ran = subprocess.run([sys.executable, "-c", VERIFY, str(out)], capture_output=True, text=True, check=False)
     assert "" == ran.stderr
     assert int(ran.stdout) < 12 * (megabytes << 10), f"{ran.stdout.strip()} KiB"
+
+
+RECORDS = """
+import sys
+from pathlib import Path
+from satchel.events import ignore
+from satchel.formats.hermes_state import reader
+
+def used():
+    with open("/proc/self/status") as status:
+        return next(int(line.split()[1]) for line in status if line.startswith("VmHWM:"))
+
+with reader.open(Path(sys.argv[1]), listen=ignore) as store:
+    list(store.records("small"))
+    before = used()
+    found = sum(1 for record in store.records("large"))
+    print(found, used() - before)
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="memory is told by Linux only")
+@pytest.mark.parametrize("index", ["", "CREATE INDEX dreams_session ON dreams(session_id)"])
+def test_rows_of_other_tables_are_read_one_by_one(tmp_path: Path, index: str) -> None:
+    """They were gathered before the first one was given on."""
+    case = Case()
+    for name in ("small", "large"):
+        case.add(name, 1e9)
+    path = write(tmp_path / "state.db", case, schema=23, fts=False)
+    with closing(sqlite3.connect(path)) as db, db:
+        db.execute("CREATE TABLE dreams (session_id TEXT, body TEXT)")
+        rows = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 60000) SELECT i FROM n"
+        db.execute(f"INSERT INTO dreams SELECT 'large', hex(zeroblob(500)) || i FROM ({rows})")
+        db.execute(index)
+    ran = subprocess.run([sys.executable, "-c", RECORDS, str(path)], capture_output=True, text=True, check=False)
+    assert "" == ran.stderr
+    found, grown = map(int, ran.stdout.split())
+    assert found == 60_001
+    assert grown < 16_000, f"{grown} KiB for the rows of another table"

@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import IO
+from typing import Any
 
 import apsw
 import pytest
@@ -18,6 +18,7 @@ import pytest
 from satchel.errors import NotAStore, StoreChanged, StoreDamaged, StoreError
 from satchel.events import ignore
 from satchel.formats.hermes_state import reader, snapshot
+from satchel.formats.hermes_state.beside import retention
 from satchel.formats.hermes_state.snapshot import open_snapshot, sides
 
 Build = Callable[..., Path]
@@ -428,10 +429,10 @@ def test_a_file_that_changes_while_it_is_copied_is_copied_again(
 def test_a_copy_that_finds_no_room_is_an_error_of_ours(
     hermes_db: Build, monkeypatch: pytest.MonkeyPatch, temporary: Path
 ) -> None:
-    def full(source: IO[bytes], copy: IO[bytes], size: int) -> None:
+    def full(fd: int, data: bytes) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("shutil.copyfileobj", full)
+    monkeypatch.setattr(snapshot, "_put", full)
     monkeypatch.setattr(snapshot, "_FICLONE", 0)
     with pytest.raises(StoreError, match="No space left on device; set TMPDIR"):
         open_snapshot(hermes_db(), private=True)
@@ -445,15 +446,24 @@ def test_without_a_folder_for_the_copy_it_is_an_error_of_ours(
         open_snapshot(hermes_db(), private=True)
 
 
-def test_a_copy_is_for_nobody_else(hermes_db: Build, temporary: Path) -> None:
+def test_a_copy_is_for_nobody_else(hermes_db: Build, temporary: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And has no name any more when it is read: a process that is killed then leaves nothing."""
+    take_in, modes = snapshot._taken_in, []
+
+    def seen(copy: Path) -> apsw.Connection:
+        modes.append(copy.parent.stat().st_mode & 0o777)
+        modes.extend(file.stat().st_mode & 0o777 for file in copy.parent.iterdir())
+        return take_in(copy)
+
+    monkeypatch.setattr(snapshot, "_taken_in", seen)
     before = os.umask(0)
     try:
         opened = open_snapshot(hermes_db(), private=True)
     finally:
         os.umask(before)
-    (folder,) = temporary.iterdir()
-    assert 0o700 == folder.stat().st_mode & 0o777
-    assert {0o600} == {file.stat().st_mode & 0o777 for file in folder.iterdir()}
+    assert [0o700, 0o600] == modes
+    assert [] == list(temporary.iterdir())
+    assert 74 == opened.connection.execute("SELECT count(*) FROM messages").get
     opened.close()
 
 
@@ -525,3 +535,185 @@ def test_a_change_that_begins_while_a_store_is_opened_is_not_seen(
         writer.execute("ROLLBACK")
     assert [step] == begun
     assert before == found
+
+
+# ---------------------------------------------------------------------------------------------------------- pipes
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with names here")
+@pytest.mark.parametrize("private", [False, True])
+@pytest.mark.parametrize("sides", [["-journal"], ["-wal"], ["-shm"], ["-wal", "-shm", "-journal"]], ids="".join)
+@pytest.mark.timeout(20)
+def test_a_pipe_beside_a_store_is_no_log(hermes_db: Build, sides: list[str], private: bool) -> None:
+    """Opening one waits for whoever writes into it: reading hung."""
+    path = hermes_db()
+    for side in sides:
+        os.mkfifo(f"{path}{side}")
+    assert 74 == len(_read(path, private=private)[1])
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with names here")
+@pytest.mark.timeout(20)
+def test_a_log_whose_index_is_a_pipe_is_read_from_a_copy(hermes_db: Build) -> None:
+    path = hermes_db()
+    with _writer(path) as writer:
+        writer.say("only in the log")
+        writer.die()
+    Path(f"{path}-shm").unlink()
+    os.mkfifo(f"{path}-shm")
+    how, found = _read(path)
+    assert (COPY, 75) == (how, len(found))
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with names here")
+@pytest.mark.timeout(20)
+def test_settings_in_a_pipe_are_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "config.yaml")
+    found = retention(tmp_path)
+    assert (None, 1) == (found.config, len(found.problems))
+    assert "not a regular file" in found.problems[0]
+
+
+# ---------------------------------------------------------------------------------------------------------- the last writer
+
+
+def test_a_writer_that_closes_before_the_look_leaves_the_whole(hermes_db: Build, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It takes its log away; SQLite made it anew for the reader, and both files stayed."""
+    path = hermes_db()
+    hold = snapshot._hold
+    with _writer(path) as writer:
+        writer.say("last words")
+
+        def late(database: Path) -> tuple[int, int] | None:
+            writer.close()
+            return hold(database)
+
+        monkeypatch.setattr(snapshot, "_hold", late)
+        how, found = _read(path)
+    assert (AS_IT_LIES, 75) == (how, len(found))
+    assert ["state.db"] == [file.name for file in path.parent.iterdir()]
+
+
+def test_a_writer_that_closes_after_the_look_leaves_its_log(hermes_db: Build, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As beside every other reader: it is read by the next one, and removed by the next that closes last."""
+    path = hermes_db()
+    connect = snapshot._connect
+    with _writer(path) as writer:
+        writer.say("last words")
+        before = _state(path.parent)
+
+        def late(database: Path, mode: str) -> apsw.Connection:
+            writer.close()
+            assert before == _state(path.parent)
+            return connect(database, mode)
+
+        monkeypatch.setattr(snapshot, "_connect", late)
+        assert (BESIDE, 75) == ((read := _read(path))[0], len(read[1]))
+    assert before == _state(path.parent)
+
+
+def test_two_snapshots_of_a_store_keep_each_others_locks(hermes_db: Build) -> None:
+    """Closing any descriptor of a file drops the locks of the process; without them the writer takes the log away."""
+    path = hermes_db()
+    with _writer(path) as writer:
+        writer.say("last words")
+        first = open_snapshot(path)
+        second = open_snapshot(path)
+        assert 75 == len(_read(path, private=True)[1])
+        second.close()
+        writer.close()
+        assert Path(f"{path}-wal").exists()
+        assert 75 == first.connection.execute("SELECT count(*) FROM messages").get
+        first.close()
+    assert {} == snapshot._HELD
+
+
+def test_a_transaction_that_ended_by_itself_is_told(hermes_db: Build) -> None:
+    """SQLite ends it where the disk fails; what is read after that may be another state."""
+    path = hermes_db()
+    with _writer(path) as writer:
+        writer.say("x")
+        opened = open_snapshot(path)
+        opened.check()
+        opened.connection.execute("ROLLBACK")
+        with pytest.raises(StoreChanged, match="one state"):
+            opened.check()
+        opened.close()
+
+
+# ---------------------------------------------------------------------------------------------------------- signals and room
+
+
+@pytest.mark.parametrize("step", ["os.mkdir", "_clone", "_taken_in", "shutil.rmtree", "_connect"])
+def test_a_signal_at_any_step_leaves_no_copy(
+    hermes_db: Build, monkeypatch: pytest.MonkeyPatch, temporary: Path, step: str
+) -> None:
+    """One between making the folder and noting its name, or while it was removed, left it."""
+    path = hermes_db()
+    name = step if "." in step else f"satchel.formats.hermes_state.snapshot.{step}"
+    module, _, attribute = name.rpartition(".")
+    function = getattr(sys.modules[module], attribute)
+    calls: list[str] = []
+
+    def interrupted(*words: Any, **named: Any) -> Any:
+        calls.append(step)
+        result = None if step == "shutil.rmtree" and len(calls) == 1 else function(*words, **named)
+        if len(calls) == 1:
+            raise KeyboardInterrupt
+        return result
+
+    monkeypatch.setattr(name, interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        open_snapshot(path, private=True)
+    assert calls
+
+
+def test_a_source_that_can_not_be_read_is_not_taken_for_a_full_disk(hermes_db: Build, monkeypatch: pytest.MonkeyPatch) -> None:
+    read = os.read
+
+    def failing(fd: int, size: int) -> bytes:
+        if size == snapshot._CHUNK:
+            raise OSError(5, "Input/output error")
+        return read(fd, size)
+
+    monkeypatch.setattr(snapshot, "_FICLONE", 0)
+    monkeypatch.setattr(os, "read", failing)
+    with pytest.raises(StoreError, match="cannot be read: Input/output error") as caught:
+        open_snapshot(hermes_db(), private=True)
+    assert "TMPDIR" not in caught.value.message
+
+
+NO_ROOM = """
+import resource, sys
+from pathlib import Path
+from satchel.errors import StoreError
+from satchel.events import ignore
+from satchel.formats.hermes_state import reader
+resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))
+try:
+    with reader.open(Path(sys.argv[1]), listen=print, private=sys.argv[2] == "private") as store:
+        for info in store.sessions():
+            for record in store.records(info.id):
+                pass
+except StoreError as error:
+    print("StoreError", error.message)
+"""
+
+
+@pytest.mark.parametrize("how", ["private", "as it lies"])
+def test_no_room_for_temporary_files_is_an_error_of_ours(tmp_path: Path, how: str) -> None:
+    """SQLite sorts rows without a key in a temporary file; what it says of a full disk was taken for damage."""
+    pytest.importorskip("resource")
+    path = tmp_path / "state.db"
+    with closing(sqlite3.connect(path)) as db, db:
+        db.execute("CREATE TABLE sessions (id TEXT PRIMARY KEY, source TEXT, started_at REAL)")
+        db.execute("CREATE TABLE messages (id INTEGER, session_id TEXT, role TEXT, content TEXT)")
+        db.execute("INSERT INTO sessions VALUES ('s', 'cli', 1)")
+        rows = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1600) SELECT i FROM n"
+        db.execute(f"INSERT INTO messages SELECT i, 's', 'user', hex(zeroblob(4000)) FROM ({rows})")
+    ran = subprocess.run([sys.executable, "-c", NO_ROOM, str(path), how], capture_output=True, text=True, check=False)
+    assert "" == ran.stderr
+    said = [line for line in ran.stdout.splitlines() if line.startswith("StoreError")]
+    assert 1 == len(said)
+    assert "set TMPDIR to a folder with room" in said[0]
+    assert "lost=1" not in ran.stdout

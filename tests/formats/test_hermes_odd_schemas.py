@@ -7,15 +7,17 @@ import sqlite3
 from collections import Counter
 from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import plain_rows
 import pytest
 from strategies import spelled
 
+from satchel import library
 from satchel.contracts import Record, SessionInfo
 from satchel.errors import NotAStore, StoreError
 from satchel.events import Event, Problem, ignore
+from satchel.formats.hermes_info import message_order, public_id
 from satchel.formats.hermes_rows import state_of, stored_row, visible_row
 from satchel.formats.hermes_state import reader
 from satchel.jsontext import RawText
@@ -78,6 +80,7 @@ def test_a_database_in_utf16(tmp_path: Path, encoding: str) -> None:
         (SESSIONS,),
         ("CREATE TABLE other (x)",),
         ("CREATE TABLE Sessions_ (id)",),
+        ("CREATE TABLE Sessions (ID, SOURCE)", MESSAGES),
     ],
 )
 def test_another_programs_database_is_refused(tmp_path: Path, statements: tuple[str, ...]) -> None:
@@ -294,22 +297,84 @@ def test_ids_that_are_no_text(tmp_path: Path) -> None:
     with closing(sqlite3.connect(path)) as db:
         db.executescript(";".join(dreams))
     infos, records, problems = _read(path)
-    assert ["of a sheep"] == [record.data["body"] for record in records["blob"] if record.kind == "dreams"]
-    assert [1, 1] == [sum(record.kind == "naps" for record in records[name]) for name in ("blob", "caf\ufffd")]
-    assert [("blob", 1), ("caf\ufffd", 1), ("", 0), ("plain", 1), ("\ufffd", 1)] == [(info.id, info.messages) for info in infos]
+    blob, latin, null, orphan = map(public_id, (b"blob", RawText(b"caf\xe9"), None, RawText(b"\xff")))
+    assert ["of a sheep"] == [record.data["body"] for record in records[blob] if record.kind == "dreams"]
+    assert [1, 1] == [sum(record.kind == "naps" for record in records[name]) for name in (blob, latin)]
+    assert [(blob, 1), (latin, 1), (null, 0), ("", 0), ("plain", 1), (orphan, 1)] == [(info.id, info.messages) for info in infos]
     said = {name: [r.data["content"] for r in records[name] if r.kind == "messages"] for name in records}
-    assert {"blob": ["in a blob"], "caf\ufffd": ["in Latin-1"], "": [], "plain": ["x"], "\ufffd": ["orphan"]} == said
-    assert RawText(b"caf\xe9") == records["caf\ufffd"][0].data["id"]
-    lost = [problem for problem in problems if problem.lost]
-    assert ["another session has an id that reads the same"] == [problem.message for problem in lost]
+    assert {blob: ["in a blob"], latin: ["in Latin-1"], null: [], "": [], "plain": ["x"], orphan: ["orphan"]} == said
+    assert [b"blob", RawText(b"caf\xe9"), None] == [records[name][0].data["id"] for name in (blob, latin, null)]
+    assert latin == infos[4].parent
+    assert 0 == sum(problem.lost for problem in problems)
+
+
+def test_ids_that_read_the_same_are_sessions_of_their_own(tmp_path: Path) -> None:
+    """They were told as lost, and where a BLOB stood beside the same text, it was the text whose messages were not read."""
+    ids = ["'s'", "x'73'", "CAST(x'ff' AS TEXT)", "CAST(x'fe' AS TEXT)", "x'ff'", "''", "NULL"]
+    path = _made(
+        tmp_path / "a.db",
+        SESSIONS,
+        MESSAGES.replace("session_id TEXT NOT NULL", "session_id TEXT"),
+        *(f"INSERT INTO sessions VALUES ({each}, 'cli', {7 - n}, NULL)" for n, each in enumerate(ids)),
+        *(f"INSERT INTO messages VALUES ({n}, {each}, 'user', 'of {n}', NULL, 1)" for n, each in enumerate(ids, 1)),
+    )
+    infos, records, problems = _read(path)
+    assert 7 == len({info.id for info in infos})
+    assert ["of 1", "of 6"] == [records[name][-1].data["content"] for name in ("s", "")]
+    assert [f"of {n}" for n in range(7, 0, -1)] == [records[info.id][-1].data["content"] for info in infos]
+    assert [2] * 7 == [len(found) for found in records.values()]
+    assert 0 == sum(problem.lost for problem in problems)
+    for info in infos:
+        with reader.open(path, listen=ignore) as store:
+            assert records[info.id] == list(store.records(info.id)), "without a listing before"
+
+
+def test_a_text_that_looks_like_the_id_of_another_keeps_its_own(tmp_path: Path) -> None:
+    short, long = public_id(b"s"), public_id(b"s", digits=64)
+    path = _made(
+        tmp_path / "a.db",
+        SESSIONS,
+        MESSAGES,
+        f"INSERT INTO sessions VALUES (x'73', 'cli', 1, NULL), ('{short}', 'cli', 2, NULL), ('{long}', 'cli', 3, NULL)",
+        f"INSERT INTO messages VALUES (1, x'73', 'user', 'blob', NULL, 1), (2, '{short}', 'user', 'short', NULL, 1)",
+    )
+    _, records, _ = _read(path)
+    assert {f"{long}~": b"s", short: short, long: long} == {name: found[0].data["id"] for name, found in records.items()}
+    assert ["blob", "short"] == [records[name][-1].data["content"] for name in (f"{long}~", short)]
+
+
+def test_the_mark_of_an_id_is_what_the_page_says() -> None:
+    from hashlib import sha256
+
+    stored = {"a": b"a", "b": RawText(b"b\xff"), "": None, "7": 7, "2.5": 2.5}
+    kinds = {"a": b"blob:a", "b": b"text:b\xff", "": b"null:", "7": b"integer:7", "2.5": b"real:2.5"}
+    for text, value in stored.items():
+        shown = "b\ufffd" if text == "b" else text
+        assert f"{shown}~{sha256(kinds[text]).hexdigest()[:12]}" == public_id(value)
+
+
+def test_rows_of_one_id_are_one_session_and_the_rest_is_told(tmp_path: Path) -> None:
+    """Without a key two rows may have the very same id; a child of such a one stood there once for each."""
+    path = _made(
+        tmp_path / "a.db",
+        SESSIONS.replace(" PRIMARY KEY", ""),
+        MESSAGES,
+        ONE,
+        "INSERT INTO sessions VALUES ('s', 'third', 3, NULL), ('s', 'first', 1, NULL), ('child', 'cli', 4, 's')",
+    )
+    infos, records, problems = _read(path)
+    assert [("s", "first", 2), ("child", "cli", 0)] == [(info.id, info.source, info.messages) for info in infos]
+    assert "first" == records["s"][0].data["source"]
+    assert [2] == [problem.lost for problem in problems if problem.lost]
 
 
 def test_records_of_an_odd_id_need_no_listing_before(tmp_path: Path) -> None:
     path = _made(tmp_path / "a.db", SESSIONS, MESSAGES, "INSERT INTO sessions VALUES (x'626c6f62', 'cli', 1, NULL)")
+    name = public_id(b"blob")
     with reader.open(path, listen=ignore) as store:
-        assert ["sessions"] == [record.kind for record in store.records("blob")]
+        assert ["sessions"] == [record.kind for record in store.records(name)]
     with reader.open(path, listen=ignore) as store:
-        assert "blob" == store.session("blob").id
+        assert name == store.session(name).id
 
 
 def test_text_that_is_not_utf8_does_not_hide_its_session(tmp_path: Path) -> None:
@@ -347,7 +412,8 @@ def test_cycles_and_missing_parents_end(tmp_path: Path) -> None:
         "INSERT INTO sessions VALUES ('c', 'cli', 3, 'c', NULL), ('d', 'cli', 4, 'gone', NULL), ('e', 'cli', 5, x'61', NULL)",
     )
     infos, _, _ = _read(path)
-    assert [("a", "b"), ("b", "a"), ("c", "c"), ("d", "gone"), ("e", "a")] == [(info.id, info.parent) for info in infos]
+    parents = [("a", "b"), ("b", "a"), ("c", "c"), ("d", "gone"), ("e", public_id(b"a"))]
+    assert parents == [(info.id, info.parent) for info in infos]
     assert ["continuation", "continuation", "child", "child", "child"] == [info.lineage for info in infos]
 
 
@@ -428,7 +494,7 @@ def test_ids_that_only_the_column_takes_for_equal(tmp_path: Path, collation: str
 
 @pytest.mark.parametrize("owner", ["x'73'", "NULL"])
 def test_messages_whose_id_is_no_text(tmp_path: Path, owner: str) -> None:
-    """Those of nobody are a session of their own; an id that reads as another's is not read, and told as lost."""
+    """They are a session of their own."""
     path = _made(
         tmp_path / "a.db",
         SESSIONS,
@@ -437,6 +503,202 @@ def test_messages_whose_id_is_no_text(tmp_path: Path, owner: str) -> None:
         f"INSERT INTO messages VALUES (3, {owner}, 'user', 'x', NULL, 2.5)",
     )
     _, records, problems = _read(path)
-    read = sum(record.kind == "messages" for found in records.values() for record in found)
-    assert 3 == read + sum(problem.lost for problem in problems)
+    assert 3 == sum(record.kind == "messages" for found in records.values() for record in found)
+    assert 0 == sum(problem.lost for problem in problems)
     assert 2 == sum(record.kind == "messages" for record in records["s"])
+
+
+# ---------------------------------------------------------------------------------------------------------- names
+
+
+def _renamed(path: Path, table: str, old: bytes, new: bytes) -> Path:
+    """Give a table or its columns names that no statement can say."""
+    with closing(sqlite3.connect(path)) as db, db:
+        db.execute("PRAGMA writable_schema = ON")
+        query = (
+            "SELECT rowid, CAST(name AS BLOB), CAST(tbl_name AS BLOB), CAST(sql AS BLOB) FROM sqlite_master WHERE tbl_name = ?"
+        )
+        update = (
+            "UPDATE sqlite_master SET name = CAST(? AS TEXT), tbl_name = CAST(? AS TEXT), sql = CAST(? AS TEXT) WHERE rowid = ?"
+        )
+        for row in db.execute(query, (table,)).fetchall():
+            db.execute(update, [*(each and each.replace(old, new) for each in row[1:]), row[0]])
+    return path
+
+
+@pytest.mark.parametrize("without", ["", " WITHOUT ROWID"])
+def test_names_that_are_not_utf8(tmp_path: Path, without: str) -> None:
+    """A table of such a name was left out, and a column of such a name in `messages` made the store unreadable."""
+    path = _made(
+        tmp_path / "a.db",
+        SESSIONS.replace("parent_session_id TEXT", "parent_session_id TEXT, nnn TEXT") + without,
+        MESSAGES.replace("tool_calls", "nnn").replace(" AUTOINCREMENT", "") + without,
+        "INSERT INTO sessions VALUES ('s', 'cli', 1, NULL, 'of the session')",
+        "INSERT INTO messages VALUES (1, 's', 'user', 'x', 'of the message', 1), (2, 's', 'user', 'y', CAST(x'ff' AS TEXT), 1)",
+        f"CREATE TABLE nnn (session_id TEXT, body TEXT, nnn_ TEXT, PRIMARY KEY (session_id, nnn_)){without}",
+        "INSERT INTO nnn VALUES ('s', 'raw', 'a'), ('t', 'none', 'b'), ('s', CAST(x'ff' AS TEXT), 'c')",
+    )
+    for table in ("sessions", "messages", "nnn"):
+        _renamed(path, table, b"nnn", b"n\xffn")
+    infos, records, problems = _read(path)
+    name = next(record.kind for record in records["s"] if record.kind.startswith("n\ufffdn~"))
+    rows = [record.data for record in records["s"] if record.kind == name]
+    assert ["raw", RawText(b"\xff")] == [row["body"] for row in rows]
+    assert ["a", "c"] == [value for row in rows for column, value in row.items() if column.startswith("n\ufffdn_~")]
+    assert "of the session" == records["s"][0].data[name]
+    assert ["of the message", RawText(b"\xff")] == [r.data[name] for r in records["s"] if r.kind == "messages"]
+    assert [("s", 2)] == [(info.id, info.messages) for info in infos]
+    assert 0 == sum(problem.lost for problem in problems)
+
+
+def test_names_in_other_letters_are_the_names(tmp_path: Path) -> None:
+    """SQLite takes capitals for small letters in names; what is known comes under its known spelling."""
+    path = _made(
+        tmp_path / "a.db",
+        SESSIONS.replace("sessions (id", "Sessions (ID").replace("started_at", "Started_At"),
+        MESSAGES.replace("messages (id", "MESSAGES (Id").replace("content", "Content").replace("tool_calls", "Other"),
+        ONE,
+        "CREATE TABLE State_Meta (KEY TEXT PRIMARY KEY, Value TEXT)",
+        "INSERT INTO state_meta VALUES ('goal:s', 'x')",
+        "CREATE TABLE dreams (Owner TEXT REFERENCES SESSIONS(id))",
+        "INSERT INTO dreams VALUES ('s')",
+        "CREATE TABLE Naps (SESSION_ID TEXT, Body TEXT)",
+        "INSERT INTO naps VALUES ('s', 'x')",
+    )
+    infos, records, _ = _read(path)
+    assert [("s", 1.5, 2)] == [(info.id, info.started_at, info.messages) for info in infos]
+    assert ["sessions", "Naps", "dreams", "state_meta", "messages", "messages"] == [record.kind for record in records["s"]]
+    assert {"id", "source", "started_at", "parent_session_id"} == set(records["s"][0].data)
+    assert ["Other", "content", "role", "session_id", "timestamp", "id"] == list(records["s"][-1].data)
+    assert [{"SESSION_ID": "s", "Body": "x"}, {"key": "goal:s", "value": "x"}] == [records["s"][at].data for at in (1, 3)]
+
+
+def test_only_what_is_part_of_a_search_index_is_left_out(tmp_path: Path) -> None:
+    """Whatever had `_fts` in its name was."""
+    path = _made(
+        tmp_path / "a.db",
+        SESSIONS,
+        MESSAGES,
+        ONE,
+        "CREATE VIRTUAL TABLE messages_fts USING fts5(content, session_id)",
+        "INSERT INTO messages_fts VALUES ('Hello there', 's')",
+        "CREATE TABLE my_fts_notes (session_id TEXT, n)",
+        "INSERT INTO my_fts_notes VALUES ('s', 1)",
+        "CREATE TABLE messages_fts_trigram_config (session_id TEXT)",
+        "INSERT INTO messages_fts_trigram_config VALUES ('s')",
+    )
+    _, records, _ = _read(path)
+    assert ["sessions", "my_fts_notes", "messages", "messages"] == [record.kind for record in records["s"]]
+
+
+@pytest.mark.parametrize("index", ["", "CREATE INDEX dreams_session ON dreams(session_id)"])
+def test_rows_of_the_empty_id_belong_to_the_session_of_that_id(tmp_path: Path, index: str) -> None:
+    """Without an index they were passed over."""
+    dreams = ["CREATE TABLE dreams (session_id TEXT, n)", "INSERT INTO dreams VALUES ('', 1), ('s', 2), (NULL, 3)", index]
+    path = _made(tmp_path / "a.db", SESSIONS, MESSAGES, ONE, *dreams)
+    with reader.open(path, listen=ignore) as store:
+        assert [] == list(store.records("")), "there is no session of this id"
+    with closing(sqlite3.connect(path)) as db, db:
+        db.execute("INSERT INTO sessions VALUES ('', 'cli', 1, NULL)")
+    _, records, _ = _read(path)
+    assert [[1], [2]] == [[r.data["n"] for r in records[name] if r.kind == "dreams"] for name in ("", "s")]
+
+
+# ---------------------------------------------------------------------------------------------------------- limits of SQLite
+
+
+@pytest.mark.parametrize("columns", [1005, 1900, 1995])
+def test_text_that_is_not_utf8_among_very_many_columns(tmp_path: Path, columns: int) -> None:
+    many = ", ".join(f"c{n}" for n in range(columns))
+    path = _made(
+        tmp_path / "a.db",
+        SESSIONS,
+        f"CREATE TABLE messages (id INTEGER PRIMARY KEY, session_id TEXT, role TEXT, content TEXT, {many})",
+        "INSERT INTO sessions VALUES ('s', 'cli', 1, NULL)",
+        "INSERT INTO messages (id, session_id, content, c3, c999, c1001) VALUES (2, 's', CAST(x'ff' AS TEXT), x'ff', 2.5, '7')",
+        "INSERT INTO messages (id, session_id, content, c3, c999, c1001) VALUES (1, 's', 'x', 7, CAST(x'fe' AS TEXT), x'')",
+        "INSERT INTO messages (id, session_id, content) VALUES (3, 's', 'y')",
+        f"CREATE TABLE dreams (session_id TEXT, {many})",
+        "INSERT INTO dreams (session_id, c7) VALUES ('s', CAST(x'ff' AS TEXT))",
+        "CREATE INDEX dreams_session ON dreams(session_id)",
+    )
+    _, records, problems = _read(path)
+    messages = [record.data for record in records["s"] if record.kind == "messages"]
+    wanted = [(1, "x", 7, RawText(b"\xfe"), b""), (2, RawText(b"\xff"), b"\xff", 2.5, "7"), (3, "y", None, None, None)]
+    assert wanted == [tuple(row[name] for name in ("id", "content", "c3", "c999", "c1001")) for row in messages]
+    assert {columns + 4} == {len(row) for row in messages}
+    assert [RawText(b"\xff")] == [record.data["c7"] for record in records["s"] if record.kind == "dreams"]
+    assert 0 == sum(problem.lost for problem in problems)
+
+
+def test_orders_and_functions_that_only_the_writer_knows(tmp_path: Path) -> None:
+    path = tmp_path / "a.db"
+    with closing(sqlite3.connect(path)) as db:
+        db.create_collation("alien", lambda one, other: (one < other) - (one > other))
+        db.create_function("alien", 1, lambda value: 1, deterministic=True)
+        db.executescript(
+            """CREATE TABLE sessions (id TEXT COLLATE alien PRIMARY KEY, source TEXT, started_at REAL COLLATE alien,
+                   parent_session_id TEXT COLLATE alien, odd AS (alien(id)));
+               CREATE TABLE messages (id INTEGER PRIMARY KEY, session_id TEXT COLLATE alien, role TEXT,
+                   content TEXT COLLATE alien, timestamp REAL, odd AS (alien(content)));
+               CREATE INDEX one ON messages(session_id, timestamp);
+               CREATE INDEX two ON messages(alien(content));
+               CREATE INDEX three ON sessions(started_at);
+               CREATE INDEX four ON messages(session_id) WHERE alien(role) > 2;
+               CREATE TRIGGER five AFTER INSERT ON messages BEGIN SELECT alien(1); END;
+               CREATE TABLE dreams (session_id TEXT COLLATE alien, n);
+               CREATE INDEX six ON dreams(session_id);
+               INSERT INTO sessions VALUES ('s', 'cli', 1, NULL), ('t', 'cli', 2, 's'), ('u', 'cli', 2, 's');
+               INSERT INTO messages VALUES (1, 's', 'user', 'x', 1), (2, 't', 'user', 'y', 1), (3, 'gone', 'user', 'z', 1);
+               INSERT INTO dreams VALUES ('s', 1), ('t', 2);"""
+        )
+    infos, records, problems = _read(path)
+    assert [("s", 1), ("t", 1), ("u", 0), ("gone", 1)] == [(info.id, info.messages) for info in infos]
+    assert ["x", "y", "z"] == [records[name][-1].data["content"] for name in ("s", "t", "gone")]
+    assert [1, 2] == [r.data["n"] for name in ("s", "t") for r in records[name] if r.kind == "dreams"]
+    assert 0 == sum(problem.lost for problem in problems)
+
+
+# ---------------------------------------------------------------------------------------------------------- ids of messages
+
+
+@pytest.mark.parametrize("encoding", ["UTF-8", "UTF-16le"])
+@pytest.mark.parametrize("kind", ["TEXT", "", "INTEGER", "INTEGER PRIMARY KEY DESC"])
+def test_messages_are_in_an_order_that_can_be_made_again(tmp_path: Path, encoding: str, kind: str) -> None:
+    """Whatever their ids are: rows of equal ids had the order of the day."""
+    ids = (
+        [3, 1, 2, None] if "KEY" in kind else [2, "b", None, "10", 9, "b", "\U0001f600", "\uffee", "\u0100", None, 2.5, b"a", "b"]
+    )
+    path = _made(
+        tmp_path / "a.db",
+        SESSIONS,
+        f"CREATE TABLE messages (id {kind}, session_id TEXT, role TEXT, content TEXT, timestamp REAL)",
+        "INSERT INTO sessions VALUES ('s', 'cli', 1, NULL)",
+        encoding=encoding,
+    )
+    with closing(sqlite3.connect(path)) as db, db:
+        for n, each in enumerate(ids):
+            db.execute("INSERT INTO messages VALUES (?, 's', 'user', ?, ?)", (each, f"{n % 3}", -float(n // 3)))
+    _, records, problems = _read(path)
+    messages = [record.data for record in records["s"] if record.kind == "messages"]
+    assert len(ids) == len(messages)
+    assert messages == sorted(messages, key=message_order)
+    assert 0 == sum(problem.lost for problem in problems)
+
+
+@pytest.mark.parametrize("lineage", ["single", "logical"])
+def test_an_export_of_sessions_whose_ids_read_the_same_is_whole(tmp_path: Path, lineage: Literal["single", "logical"]) -> None:
+    ids = ["'s'", "x'73'", "CAST(x'ff' AS TEXT)", "x'ff'", "''", "NULL"]
+    path = _made(
+        tmp_path / "a.db",
+        SESSIONS,
+        MESSAGES.replace("session_id TEXT NOT NULL", "session_id TEXT"),
+        *(f"INSERT INTO sessions VALUES ({each}, 'cli', {7 - n}, NULL)" for n, each in enumerate(ids)),
+        *(f"INSERT INTO messages VALUES ({n}, {each}, 'user', 'of {n}', NULL, 1)" for n, each in enumerate(ids, 1)),
+    )
+    out, again = tmp_path / "out.jsonl", tmp_path / "again.jsonl"
+    outcome = library.convert(path, out, lineage=lineage)
+    assert (6, 6, 0) == (outcome.sessions, outcome.messages, outcome.lost)
+    assert library.verify(out, content=True).ok
+    library.convert(out, again)
+    assert out.read_bytes() == again.read_bytes()

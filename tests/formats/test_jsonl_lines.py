@@ -511,12 +511,15 @@ def test_a_line_of_any_shape_costs_that_line_at_most(tmp_path: Path) -> None:
 
 
 def test_ids_of_any_type_keep_their_order(tmp_path: Path) -> None:
-    """A store without a key on `messages.id` may hold any of them; they stand as SQLite orders them."""
-    live = [{"id": key, "role": "user", "content": str(n)} for n, key in ((1, None), (3, 2), (5, "a"), (6, "b"), (7, "b"))]
-    hidden = [{"id": key, "role": "user", "content": str(n), "active": 0} for n, key in ((2, None), (4, 2.5), (8, "b"))]
+    """A store without a key on `messages.id` may hold any of them; SQLite orders them, then what they say does."""
+    live = [
+        {"id": key, "role": "user", "content": str(n), "active": 1}
+        for n, key in ((1, None), (3, 2), (5, "a"), (7, "b"), (8, "b"))
+    ]
+    hidden = [{"id": key, "role": "user", "content": str(n), "active": 0} for n, key in ((0, None), (4, 2.5), (6, "b"))]
     store, _ = _open(tmp_path / "in.jsonl", json.dumps({"id": "s", "messages": live, "satchel": {"v": 1, "hidden": hidden}}))
     with store:
-        assert list("12345678") == _said(store, "s")
+        assert list("01345678") == _said(store, "s")
         data, _, digests = exported(store)
     (tmp_path / "out.jsonl").write_bytes(data)
     (back,) = read_back(tmp_path / "out.jsonl", update=lambda _: None)
