@@ -45,6 +45,7 @@ class Outline:
         keys: Its top-level keys, also one whose value is cut off.
         array: Where the messages begin, behind the bracket, and where the rest begins, at the bracket; None without any.
         items: Where each message begins and ends.
+        spans: Where the value of each top-level key begins and ends.
         torn: Where what can't be read begins; None when it was read to its end.
     """
 
@@ -52,6 +53,7 @@ class Outline:
     keys: list[str] = field(default_factory=list)
     array: tuple[int, int] | None = None
     items: list[tuple[int, int]] = field(default_factory=list)
+    spans: dict[str, tuple[int, int]] = field(default_factory=dict)
     torn: int | None = None
 
 
@@ -108,6 +110,7 @@ def outline(text: str, way: Way = MESSAGES, *, head: bool = False) -> Outline:
                 found.keys.append(key)
             spaces()
             expect(":")
+            begin = at
             on_it = bool(way) and key in way[0]
             if on_it and len(way) == 1 and text[at] == "[" and found.array is None:
                 into[key] = []
@@ -117,6 +120,8 @@ def outline(text: str, way: Way = MESSAGES, *, head: bool = False) -> Outline:
                 members(way[1:], into[key], False)
             else:
                 into[key], at = _decode_at(text, at)
+            if top:
+                found.spans[key] = (begin, at)
             spaces()
             if text[at] == ",":
                 expect(",")
