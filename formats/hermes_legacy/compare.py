@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from satchel.errors import JsonError
-from satchel.formats.model import Attachment, Image, Message, Text, Thinking, ToolCall, ToolResult, Unknown, plain_text
+from satchel.formats.model import Attachment, Image, Message, Thinking, ToolCall, ToolResult, Unknown, plain_text
 from satchel.jsontext import canonical
 
 __all__ = ["Key", "key_of", "paired"]
@@ -84,9 +84,8 @@ def paired(ours: Sequence[Key], theirs: Iterable[Key]) -> list[int | None]:
     free = set(range(len(others)))
     for loose in (False, True):
         places: dict[bytes, list[int]] = {}
-        for place in sorted(free):
-            other = others[place]
-            places.setdefault(other.text if loose else other.whole, []).append(place)
+        for at in sorted(free):
+            places.setdefault(others[at].text if loose else others[at].whole, []).append(at)
         left = [i for i, key in enumerate(ours) if found[i] is None]
         for near in (True, False):
             for i in left:

@@ -10,7 +10,7 @@ from typing import Any
 
 from satchel.contracts import Record
 from satchel.formats.hermes_decode import author_of, calls_of, parts_of, typed_text
-from satchel.formats.hermes_rows import decode_content, is_summary, number, state_of, text_of
+from satchel.formats.hermes_rows import JSON_PREFIX, decode_content, is_summary, number, state_of, text_of
 from satchel.formats.log_lines import LINE
 from satchel.formats.model import Author, Block, Entry, Message, Note, Text, Thinking, ToolResult, Unknown
 
@@ -20,6 +20,9 @@ _LATEST = 253_402_300_800
 # Milliseconds count from here on: as seconds it would be the year 5138.
 _MILLIS = 100_000_000_000
 _THOUGHT = re.compile(r"\s*<(REASONING_SCRATCHPAD|think|thinking|reasoning)>(.*?)</\1>", re.DOTALL | re.IGNORECASE)
+_USUAL = frozenset(
+    ["role", "content", "timestamp", "reasoning", "finish_reason", "tool_calls", "tool_call_id", "tool_name", "name"]
+)
 _KEPT = ("token_count", "effect_disposition", "platform_message_id", "mirror", "mirror_source", "display_kind")
 
 
@@ -28,7 +31,7 @@ def moment(value: Any) -> float | None:
     if isinstance(value, str):
         return _from_text(value)
     found = number(value)
-    if found is None or not 0 < found:
+    if found is None or found <= 0:
         return None
     if found >= _MILLIS:
         found /= 1000
@@ -66,54 +69,59 @@ def decode(records: Iterable[Record]) -> Iterator[Entry]:
 
 
 def _message(data: Mapping[str, Any], record: Record) -> Message:
-    role = data.get("role")
+    get = data.get
+    role = get("role")
     role = role if isinstance(role, str) and role else "unknown"
-    content = decode_content(data.get("content"))
-    author = _author(data, role, content)
-    blocks = _reasoning(data)
-    if role == "assistant" and isinstance(content, str):
+    content = get("content")
+    if type(content) is str and content.startswith(JSON_PREFIX):
+        content = decode_content(content)
+    rare = not data.keys() <= _USUAL
+    author = _author(data, role, content, rare)
+    blocks = _reasoning(data) if rare or "reasoning" in data else []
+    if role == "assistant" and type(content) is str and content.lstrip()[:1] == "<":
         content = _without_thoughts(content, blocks)
-    if role in ("tool", "function"):
-        name = text_of(data.get("tool_name")) or text_of(data.get("name"))
-        blocks.append(ToolResult(text_of(data.get("tool_call_id")), name, parts_of(content)))
-    elif author == "person" and isinstance(content, str):
-        blocks += typed_text(content)
-    elif content != "":
+    if author == "tool":
+        name = get("tool_name") or get("name")
+        blocks.append(ToolResult(text_of(get("tool_call_id")), text_of(name), parts_of(content)))
+    elif type(content) is not str:
         blocks += parts_of(content)
-    calls = data.get("tool_calls")
-    if isinstance(calls, str):
-        calls = _json(calls)
-    if calls is not None:
-        blocks += calls_of(calls)
-    if isinstance(data.get("function_call"), dict):
-        blocks += calls_of([data["function_call"]])
+    elif author == "person":
+        blocks += typed_text(content)
+    elif content:
+        blocks.append(Text(content))
+    if (calls := get("tool_calls")) is not None:
+        blocks += calls_of(_json(calls) if isinstance(calls, str) else calls)
+    extra: dict[str, Any] = {}
+    if rare:
+        if isinstance(get("function_call"), dict):
+            blocks += calls_of([data["function_call"]])
+        extra = {key: data[key] for key in _KEPT if get(key) is not None}
+        identity = text_of(get("platform_message_id")) or text_of(get("message_id"))
+        if identity is not None:
+            extra["platform_message_id"] = identity
+    if author == "harness" and is_summary(data):
+        extra["summary"] = True
     if author == "person" and blocks and all(isinstance(b, Text) and b.injected for b in blocks):
         author = "harness"
-    identity = text_of(data.get("platform_message_id")) or text_of(data.get("message_id"))
-    extra = {key: data[key] for key in _KEPT if data.get(key) is not None}
-    if identity is not None:
-        extra["platform_message_id"] = identity
-    if is_summary(data):
-        extra["summary"] = True
     return Message(
         role=role,
         author=author,
         blocks=blocks,
-        id=identity,
-        time=moment(data.get("timestamp")),
-        stop_reason=text_of(data.get("finish_reason")),
-        state=state_of(data),
+        id=extra.get("platform_message_id"),
+        time=moment(get("timestamp")),
+        stop_reason=text_of(get("finish_reason")),
+        state=state_of(data) if rare else "live",
         records=(record,),
         extra=extra,
     )
 
 
-def _author(data: Mapping[str, Any], role: str, content: Any) -> Author:
-    if data.get("mirror"):
+def _author(data: Mapping[str, Any], role: str, content: Any, rare: bool) -> Author:
+    if role in ("tool", "function"):
+        return "tool"
+    if rare and data.get("mirror"):
         # A text that was delivered from another session.
         return "harness"
-    if role == "function":
-        return "tool"
     return author_of(data, content if isinstance(content, str) else "")
 
 

@@ -172,10 +172,11 @@ def _transcript(log: LogFile, name: str, sure: bool) -> LegacyFile | None:
                 return None
             continue
         role = data.get("role")
+        role = role if isinstance(role, str) else None
         meta = role == "session_meta"
         # A row that Hermes could not store, and that was no message, is a content alone.
         chat = role in ROLES and ("content" in data or "tool_calls" in data)
-        if _FOREIGN & data.keys() and (sure or not isinstance(role, str)):
+        if _FOREIGN & data.keys() and (sure or role is None):
             return None
         if sure and not (meta or chat or data.keys() == {"content"}):
             return None
@@ -186,7 +187,7 @@ def _transcript(log: LogFile, name: str, sure: bool) -> LegacyFile | None:
         if meta and not found.head:
             found.head = {key: data[key] for key in ("model", "platform") if isinstance(data.get(key), str)}
             found.started = time
-        if good == 8:
+        if own or good == 8:
             break
     # Chat messages as such may be of any program.
     return found if not sure or own or (good and _ID.fullmatch(stem)) else None

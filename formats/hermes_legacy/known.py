@@ -100,10 +100,10 @@ def in_line(data: Any) -> Iterator[str]:
     if role == "session_meta":
         yield from (f"key:session_meta.{key}" for key in data if key not in META_KEYS)
         return
-    if role not in ROLES and ("role" in data or "content" not in data):
-        yield f"type:{role}"
-    yield from (f"key:{role}.{key}" for key in data if key not in MESSAGE_KEYS)
+    if not (isinstance(role, str) and role in ROLES) and ("role" in data or "content" not in data):
+        yield f"type:{role}"[:60]
+    yield from (f"key:{role}.{key}"[:120] for key in data if key not in MESSAGE_KEYS)
     parts = data.get("content")
     for part in parts if isinstance(parts, list) else ():
-        if isinstance(part, Mapping) and part.get("type") not in PARTS:
-            yield f"block:{part.get('type')}"
+        if isinstance(part, Mapping) and str(part.get("type")) not in PARTS:
+            yield f"block:{part.get('type')}"[:60]

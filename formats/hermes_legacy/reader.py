@@ -48,9 +48,7 @@ def sniff(path: Path) -> Claim | None:
     return Claim(reader=name, why=f"a {found.kind.replace('_', ' ')} of a Hermes session") if found is not None else None
 
 
-def open(
-    path: Path, *, listen: Listener, private: bool = False, known: Callable[[str], bool] | None = None
-) -> LegacyStore:
+def open(path: Path, *, listen: Listener, private: bool = False, known: Callable[[str], bool] | None = None) -> LegacyStore:
     """
     Open a file, a folder of session files, or a home.
 
@@ -237,7 +235,8 @@ class LegacyStore:
     def _info(self, session_id: str, counts: bool) -> SessionInfo:
         files = self._files[session_id]
         entry = self._entry(session_id)
-        origin = entry.get("origin") if isinstance(entry.get("origin"), dict) else {}
+        origin = entry.get("origin")
+        origin = origin if isinstance(origin, dict) else {}
 
         def said(key: str) -> str | None:
             values = (file.head.get(key) for file in files)
@@ -305,9 +304,7 @@ class LegacyStore:
     def _plan(self, session_id: str) -> Plan:
         found = self._plans.get(session_id)
         if found is None:
-            found = self._plans[session_id] = plan(
-                self._files[session_id], self._log, self._document, self._told_of(session_id)
-            )
+            found = self._plans[session_id] = plan(self._files[session_id], self._log, self._document, self._told_of(session_id))
         return found
 
     def decode(self, records: Iterable[Record]) -> Iterator[Entry]:
