@@ -86,7 +86,7 @@ def paired(ours: Sequence[Key], theirs: Iterable[Key]) -> list[int | None]:
         places: dict[bytes, list[int]] = {}
         for at in sorted(free):
             places.setdefault(others[at].text if loose else others[at].whole, []).append(at)
-        left = [i for i, key in enumerate(ours) if found[i] is None]
+        left = [i for i, place in enumerate(found) if place is None]
         for near in (True, False):
             for i in left:
                 key = ours[i]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -67,7 +67,7 @@ def _read(path: Path) -> tuple[dict[str, list[Message | Note]], list[Problem]]:
     return found, [event for event in heard if isinstance(event, Problem)]
 
 
-def _texts(entries: list[Message | Note] | Iterator[Message]) -> list[str]:
+def _texts(entries: Iterable[Message | Note]) -> list[str]:
     found: list[str] = []
     for entry in entries:
         if isinstance(entry, Message):
@@ -343,10 +343,9 @@ def test_damage_costs_its_own_file_and_is_told_once(home: Path) -> None:
     os.mkfifo(sessions / "pipe.jsonl")
     heard: list[Event] = []
     with reader.open(home, listen=heard.append) as store:
-        for _ in range(2):
-            infos = {info.id: info for info in store.sessions()}
-            for session_id in infos:
-                list(store.records(session_id))
+        for info in list(store.sessions()) * 2:
+            list(store.records(info.id))
+        infos = {info.id: info for info in store.sessions()}
     assert {FERRY, KNOT, SLIP, "20251205_000000_dd", "20251206_000000_ee"} == set(infos)
     assert {KNOT, "20251205_000000_dd", "20251206_000000_ee"} == {i for i, info in infos.items() if info.damaged}
     assert 3 == infos[KNOT].messages
@@ -355,8 +354,8 @@ def test_damage_costs_its_own_file_and_is_told_once(home: Path) -> None:
         ("20251205_000000_dd.jsonl", True),
         ("notes.json", False),
         ("pipe.jsonl", True),
-        ("session_20251206_000000_ee.json", True),
         (cut.name, True),
+        ("session_20251206_000000_ee.json", True),
         ("sessions.json", True),
     ]
 

@@ -29,10 +29,7 @@ def _report(path: Path) -> dict[str, Any]:
     def tally(words: list[str]) -> dict[str, int]:
         return {word: words.count(word) for word in sorted(set(words))}
 
-    assert (len(messages), info.tool_calls) == (
-        info.messages,
-        len([b for m in messages for b in m.blocks if isinstance(b, ToolCall)]),
-    )
+    assert (len(messages), made) == (info.messages, info.tool_calls)
     return {
         "records": tally([record.kind for record in records]),
         "entries": len(entries),
