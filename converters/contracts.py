@@ -184,7 +184,7 @@ class Store(Protocol):
         ...
 
     def decode(self, records: Iterable[Record], /) -> Iterator[Entry]:
-        """Yield the entries that the records say; each record is in exactly one entry, in order."""
+        """Yield the entries that the records say, by their first record; each record is in exactly one entry."""
         ...
 
     def canonical(self, record: Record, /) -> Sequence[bytes | memoryview]:

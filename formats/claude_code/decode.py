@@ -143,7 +143,7 @@ class _Reading:
             self.plan = key.plan
             self.flag = flag = self.plan.flag(key)
         if not isinstance(data, dict):
-            kind = "damaged" if data is None and record.raw != b"null" else "unknown"
+            kind = "damaged" if data is None and (record.raw is None or record.raw.strip() != b"null") else "unknown"
             return Note(kind=kind, data=data, records=(record,)), None, False
         kind = data.get("type")
         message = data.get("message")

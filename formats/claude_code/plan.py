@@ -39,7 +39,6 @@ _REACH = 4_000
 """Parts of one message that stand further apart, in lines, are taken for two."""
 _LONG = 1_500
 _UUID = 36
-"""Only real ids tell twins: in files that were made anonymous, all lines may have the same word for one."""
 
 
 class Numbered(int):
@@ -124,7 +123,7 @@ def _glance(line: bytes) -> tuple[str, str, str | None, str, str | None] | None:
     if start < 0 or place < at or line.find(b'"uuid":"') != place:
         return None
     end = line.find(b'"', place + 8, place + 100)
-    if end < 0 or not line.startswith(b'","timestamp":"', end):
+    if end != place + 8 + _UUID or not line.startswith(b'","timestamp":"', end):
         return None
     parent = line[start + 14 : line.find(b'"', start + 14, start + 114)] if line.startswith(b'"', start + 13) else None
     group = None
@@ -241,6 +240,8 @@ class _Pass:
         self.queue: list[tuple[int, str]] = []
         self.delivered: list[tuple[int, str]] = []
         self.said: set[int] = set()
+        # Whether several lines have the same id, so that nobody knows which one is meant.
+        self.is_confused = False
 
     def line(self, number: int, line: bytes) -> None:
         seen = _glance(line) if len(line) > _LONG else None
@@ -291,13 +292,14 @@ class _Pass:
             twin = self.new.get(uuid, -1)
             if twin < 0 and self.old:
                 twin = self.old.get(uuid, -1)
-            stamp = hash(time)
+            # Only real ids tell twins: in files that were made anonymous, all lines may have the same word for one.
+            stamp = hash(time) if len(uuid) == _UUID else hash((time, repr(data)))
             if self.compares:
                 keys = (hash((uuid, time)), hash((time, kind, group)))
                 if self.known and time and (keys[0] in self.known or keys[1] in self.known):
                     flag = COPIED
                 self.plan.ids.extend(keys)
-            if twin >= 0 and self.stamps[twin] == stamp and time and len(uuid) == _UUID:
+            if twin >= 0 and self.stamps[twin] == stamp and time:
                 flag |= TWICE
             else:
                 index = len(self.numbers)
@@ -308,6 +310,8 @@ class _Pass:
                     self.far(index, parent)
                 if twin < 0:
                     self.enter(uuid, index)
+                else:
+                    self.is_confused = True
         if group is not None:
             flag |= self.answer(number, group)
         else:
@@ -412,7 +416,7 @@ class _Pass:
 
     def rewinds(self) -> None:
         """Mark the branches that were left: where two children of a line both lead to prompts, the one with the last is live."""
-        if self.plan.agent:
+        if self.plan.agent or self.is_confused:
             return
         parents = self.parents
         marked = bytearray(len(parents))

@@ -45,8 +45,10 @@ _HARNESS = (
     "Operation stopped by hook:",
     "Stop hook feedback:",
     "Unknown slash command:",
-    *(f"<{tag}>" for tag in _INJECTED if tag not in ("goal", "tick", "system-reminder")),
 )
+# What is put in under these never stands before typed words, so it is the program's even where its end is missing.
+_ALONE = frozenset(_INJECTED) - {"goal", "ide_opened_file", "ide_selection", "system-reminder", "tick"}
+_FIRST = tuple({"<", *(words[0] for words in _HARNESS)})
 _TYPED = re.compile(r"<(command-name|command-message|command-args|command-contents|bash-input|user-memory-input)>")
 
 
@@ -80,8 +82,14 @@ def command_of(text: str) -> tuple[str, str | None] | None:
 
 
 def is_harness(text: str) -> bool:
-    """Return whether a text begins with words that only the program writes."""
-    return text.lstrip()[:100].startswith(_HARNESS)
+    """Return whether a text is the program's own by how it begins."""
+    start = text[:1000].lstrip()
+    if not start.startswith(_FIRST):
+        return False
+    if start.startswith(_HARNESS):
+        return True
+    tag = _OPEN.match(start)
+    return tag is not None and tag[1] in _ALONE and f"</{tag[1]}>" not in text
 
 
 def parts_of(text: str) -> list[Text]:
@@ -110,15 +118,15 @@ def parts_of(text: str) -> list[Text]:
 
 def result_parts(text: str) -> list[Text]:
     """Split a tool's output from the reminders that the program put behind it."""
-    end = _last(text, len(text))
-    if not text.endswith(_REMINDED, 0, end):
+    if not text.endswith(_REMINDED, 0, _last(text, len(text))):
         return [Text(text)]
     reminders: list[Text] = []
-    while text.endswith(_REMINDED, 0, end) and (start := text.rfind("<system-reminder>", 0, end)) >= 0:
+    end = len(text)
+    while text.endswith(_REMINDED, 0, _last(text, end)) and (start := text.rfind("<system-reminder>", 0, end)) >= 0:
         reminders.append(Text(text[start:end], injected=True))
-        end = _last(text, start)
+        end = start
     reminders.reverse()
-    return ([Text(text[:end])] if end else []) + reminders
+    return ([Text(text[:end])] if _last(text, end) else []) + reminders
 
 
 _REMINDED = "</system-reminder>"
