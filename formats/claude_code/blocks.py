@@ -58,7 +58,7 @@ def prompt_blocks(content: Any, name: Name, whole: Whole, *, injected: bool) -> 
             if part is not None:
                 blocks.append(Unknown(part))
             continue
-        kind = part.get("type")
+        kind = _kind(part)
         if kind == "text" and isinstance(part.get("text"), str):
             some, said, said_command = _spoken(part["text"], injected=injected)
             blocks += some
@@ -95,7 +95,7 @@ def answer_blocks(content: Any, name: Name, whole: Whole) -> list[Block]:
             if part is not None:
                 blocks.append(Unknown(part))
             continue
-        kind = part.get("type")
+        kind = _kind(part)
         if kind == "text" and isinstance(part.get("text"), str):
             blocks.append(_said(part["text"]))
         elif kind == "thinking" and isinstance(part.get("thinking"), str):
@@ -107,7 +107,7 @@ def answer_blocks(content: Any, name: Name, whole: Whole) -> list[Block]:
             identity = part.get("id")
             call_id = identity if isinstance(identity, str) else None
             blocks.append(ToolCall(call_id, part["name"], part.get("input"), _CALLS[kind]))
-        elif isinstance(kind, str) and kind.endswith("tool_result"):
+        elif kind.endswith("tool_result"):
             blocks.append(result(part, name, whole))
         else:
             blocks.append(_other(part))
@@ -143,8 +143,13 @@ def result(part: Mapping[str, Any], name: Name, whole: Whole) -> ToolResult:
     return ToolResult(call_id, name(call_id), blocks, error if isinstance(error, bool) else None)
 
 
-def _other(part: dict[str, Any]) -> Block:
+def _kind(part: Mapping[str, Any]) -> str:
     kind = part.get("type")
+    return kind if isinstance(kind, str) else ""
+
+
+def _other(part: dict[str, Any]) -> Block:
+    kind = _kind(part)
     source = part.get("source")
     if kind == "image" and isinstance(source, dict):
         media, data, url = (v if isinstance(v, str) else None for v in map(source.get, ("media_type", "data", "url")))

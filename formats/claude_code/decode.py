@@ -14,7 +14,7 @@ from typing import Any
 from satchel.contracts import Record, Usage
 from satchel.formats.claude_code.blocks import answer_blocks, joined, most, prompt_blocks, result, saved_path, second, usage_of
 from satchel.formats.claude_code.known import SUBTYPES, TYPES
-from satchel.formats.claude_code.plan import COPIED, COUNTED, DELIVERED, REWOUND, TWICE, Numbered, Plan, group_key
+from satchel.formats.claude_code.plan import COPIED, COUNTED, DELIVERED, REWOUND, TWICE, Numbered, Plan, group_key, is_put_in
 from satchel.formats.log_lines import LINE
 from satchel.formats.model import Attachment, Author, Block, Entry, Message, Note, State, Text, ToolCall, ToolResult, Unknown
 
@@ -25,8 +25,6 @@ RESULT_FILE = "tool-result"
 
 _HELD = 64 << 20
 """So many characters of such outputs are held for the messages that show a preview of them; later previews stay previews."""
-_NOT_TYPED = frozenset(["task-notification", "peer", "teammate", "agent"])
-"""Origins of words under the person's role that no person typed."""
 
 
 def decode(records: Iterable[Record]) -> Iterator[Entry]:
@@ -166,7 +164,8 @@ class _Reading:
                 return self._queued(record, data, held.get("prompt"), held, flag, time)
         elif kind == "system":
             kind = data.get("subtype", "system")
-            return Note(kind=kind if kind in SUBTYPES or kind == "system" else "unknown", data=data, time=time, records=(record,))
+            is_known = isinstance(kind, str) and (kind in SUBTYPES or kind == "system")
+            return Note(kind=kind if is_known else "unknown", data=data, time=time, records=(record,))
         elif kind == "queue-operation" and flag & DELIVERED:
             return self._queued(record, data, data.get("content"), data, flag, time)
         elif kind in ("tool_use", "tool_result"):
@@ -217,7 +216,7 @@ class _Reading:
             if data.get(key):
                 injected = extra[key] = True
         if isinstance(source, str):
-            injected = injected or source in _NOT_TYPED
+            injected = injected or is_put_in(origin)
             extra["origin"] = source
         self.unread.clear()
         blocks, typed, command = prompt_blocks(body.get("content"), self._name, self._whole, injected=injected)
@@ -247,8 +246,7 @@ class _Reading:
     ) -> Message:
         """Return what was typed while the model worked."""
         origin = said.get("origin")
-        source = origin.get("kind") if isinstance(origin, dict) else None
-        injected = bool(said.get("isMeta") or data.get("isMeta")) or source in _NOT_TYPED
+        injected = bool(said.get("isMeta") or data.get("isMeta")) or is_put_in(origin)
         injected = injected or said.get("commandMode") == "task-notification"
         blocks, typed, command = prompt_blocks(prompt, self._name, self._whole, injected=injected)
         extra = self._extra(record, data, flag)
@@ -303,7 +301,9 @@ class _Reading:
             return "model" if data.get("isSidechain") else "person"
         if any(isinstance(block, ToolResult) for block in blocks):
             return "tool"
-        return "harness" if blocks and not _is_empty(blocks) else "model" if data.get("isSidechain") else "person"
+        if blocks and all(isinstance(block, Text) and not block.injected and not block.text.strip() for block in blocks):
+            return "model" if data.get("isSidechain") else "person"
+        return "harness"
 
     def _state(self, data: dict[str, Any], flag: int) -> State:
         beside = data.get("isSidechain") is True
@@ -342,10 +342,6 @@ class _Reading:
         if text is None:
             self.unread.append(path)
         return text
-
-
-def _is_empty(blocks: list[Block]) -> bool:
-    return all(isinstance(block, Text) and not block.injected and not block.text.strip() for block in blocks)
 
 
 def _typed_prompt(record: Record, data: dict[str, Any]) -> Message:

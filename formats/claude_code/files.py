@@ -61,6 +61,8 @@ class Tree:
     root: Path
     transcripts: list[Found] = field(default_factory=list)
     history: Path | None = None
+    only: str | None = None
+    """The one session that is wanted, where a transcript was named: subagents of others may lie beside it."""
 
 
 def find(path: Path, *, tell: Tell) -> Tree:
@@ -73,6 +75,7 @@ def find(path: Path, *, tell: Tell) -> Tree:
         stem = stem_of(path)
         tree.transcripts.append(_found(path, tree.root))
         if is_uuid(stem):
+            tree.only = stem
             tree.transcripts += _agents(path.parent / stem, tree.root, tell)
             tree.transcripts += (found for found in _folder(path.parent, tree.root, tell, depth=0) if found.is_agent)
         return tree

@@ -126,5 +126,5 @@ def unknown(data: dict[str, Any]) -> Iterator[str]:
     content = message.get("content") if isinstance(message, dict) else None
     for block in content if isinstance(content, list) else ():
         within = block.get("type") if isinstance(block, dict) else type(block).__name__
-        if within not in BLOCKS and not isinstance(block, str):
-            yield f"block:{within}"
+        if not isinstance(block, str) and not (isinstance(within, str) and within in BLOCKS):
+            yield f"block:{within if isinstance(within, str) else type(within).__name__}"

@@ -19,7 +19,7 @@ from satchel.formats.claude_code.texts import command_of, is_harness, parts_of
 from satchel.formats.log_lines import LogFile, records_of
 from satchel.jsontext import loads_quick
 
-__all__ = ["COPIED", "COUNTED", "DELIVERED", "REWOUND", "TWICE", "Numbered", "Plan", "group_key", "make", "make_of", "prompt_text", "typed"]
+__all__ = ["COPIED", "COUNTED", "DELIVERED", "REWOUND", "TWICE", "Numbered", "Plan", "group_key", "is_put_in", "make", "make_of", "prompt_text", "typed"]
 
 REWOUND = 1
 """The line was taken back: it stands on a branch that the person left by asking again further up."""
@@ -31,6 +31,8 @@ DELIVERED = 8
 """The words queued by this line reached the model, and stand nowhere else in the file."""
 COUNTED = 16
 """The tokens of the message that begins here are counted elsewhere: in another file, or further up."""
+
+_NOT_TYPED = frozenset(["task-notification", "peer", "teammate", "agent"])
 
 _WINDOW = 400_000
 """So many lines are remembered by their ids; what refers to one further up begins a new root."""
@@ -80,16 +82,23 @@ def group_key(data: Mapping[str, Any], message: Mapping[str, Any]) -> str | None
     return f"{identity} {request}" if isinstance(request, str) and request else identity
 
 
+def is_put_in(origin: Any) -> bool:
+    """Return whether words under the person's role say that they are from elsewhere: from another agent, say."""
+    return isinstance(origin, dict) and (str(origin.get("kind")) in _NOT_TYPED or "senderTaskId" in origin)
+
+
 def prompt_text(data: Mapping[str, Any]) -> str | None:
     """Return what a person typed in a line, None where it is nobody's prompt: a result, a command, what the program put in."""
     if data.get("isMeta") or data.get("isCompactSummary") or data.get("isSidechain"):
         return None
+    if is_put_in(data.get("origin")):
+        return None
     message = data.get("message")
-    content = message.get("content") if isinstance(message, dict) else None
-    return typed(content)
+    return typed(message.get("content")) if isinstance(message, dict) else None
 
 
 def typed(content: Any) -> str | None:
+    """Return what a person typed of a message's content, "" where there is only a picture, None where it is nobody's."""
     texts: list[str] = []
     image = False
     for block in [content] if isinstance(content, str) else content if isinstance(content, list) else ():

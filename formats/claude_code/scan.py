@@ -32,6 +32,8 @@ def is_line(data: Any) -> bool:
         return isinstance(message, dict) and ("content" in message or "usage" in message) and "parts" not in message
     if kind is None:
         return isinstance(message, dict) and isinstance(data.get("sessionId"), str) and "usage" in message
+    if not isinstance(kind, str):
+        return False
     if kind in CHAIN:
         linked = isinstance(data.get("sessionId"), str) or "parentUuid" in data
         return linked and ("data" in data if kind == "progress" else "attachment" in data or kind == "system")
@@ -169,7 +171,7 @@ def _look_at_line(facts: Facts, kind: Any, data: Mapping[str, Any], marks: list[
         facts.ids.add(identity)
         if marks is not None and len(marks) < _MARKS:
             marks.append(identity)
-    if kind not in CHAIN:
+    if not isinstance(kind, str) or kind not in CHAIN:
         return
     if first:
         facts.is_sidechain = get("isSidechain") is True

@@ -209,6 +209,8 @@ class ClaudeStore:
                 found.is_agent = beside or (found.is_agent and (facts.agent is not None or not facts.has_main))
                 if not found.is_agent and found.session is None and not facts.is_claude:
                     continue
+            if found.is_agent and self._tree.only not in (None, found.session, facts.session):
+                continue
             read_ones.append((found, log, facts))
         # A file that is named after its session goes before others that name the same one.
         read_ones.sort(key=lambda item: (not is_uuid(stem_of(item[0].path)), item[0].name))
