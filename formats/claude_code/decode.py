@@ -141,9 +141,12 @@ class _Reading:
             self.plan = key.plan
             self.flag = flag = self.plan.flag(key)
         if not isinstance(data, dict):
-            kind = "damaged" if data is None and (record.raw is None or record.raw.strip() != b"null") else "unknown"
-            return Note(kind=kind, data=data, records=(record,)), None, False
+            is_damaged = data is None and (record.raw is None or record.raw.strip() != b"null")
+            return Note(kind="damaged" if is_damaged else "unknown", data=data, records=(record,)), None, False
         kind = data.get("type")
+        if kind == "progress":
+            time = second(data.get("timestamp"))
+            return Note(kind="progress", data=data, time=time, records=(record,)), None, flag & TWICE != 0
         message = data.get("message")
         body = message if isinstance(message, dict) else None
         if kind is None and body is not None:
@@ -163,9 +166,9 @@ class _Reading:
             if isinstance(held, dict) and held.get("type") == "queued_command":
                 return self._queued(record, data, held.get("prompt"), held, flag, time)
         elif kind == "system":
-            kind = data.get("subtype", "system")
-            is_known = isinstance(kind, str) and (kind in SUBTYPES or kind == "system")
-            return Note(kind=kind if is_known else "unknown", data=data, time=time, records=(record,))
+            within = data.get("subtype", "system")
+            is_known = isinstance(within, str) and (within in SUBTYPES or within == "system")
+            return Note(kind=within if is_known else "unknown", data=data, time=time, records=(record,))
         elif kind == "queue-operation" and flag & DELIVERED:
             return self._queued(record, data, data.get("content"), data, flag, time)
         elif kind in ("tool_use", "tool_result"):
@@ -276,10 +279,14 @@ class _Reading:
             block = ToolCall(call_id, name, data.get("input")) if isinstance(name, str) else Unknown(data)
         else:
             content = data.get("output", data.get("content")) if body is None else body.get("content")
-            if isinstance(content, list) and any(isinstance(part, dict) and part.get("type") == "tool_result" for part in content):
+            if isinstance(content, list) and any(
+                isinstance(part, dict) and part.get("type") == "tool_result" for part in content
+            ):
                 return self._prompt(record, data, {"content": content}, flag, time)
             named = data.get("name")
-            found = result({"tool_use_id": call_id, "content": content, "is_error": data.get("is_error")}, self._name, self._whole)
+            found = result(
+                {"tool_use_id": call_id, "content": content, "is_error": data.get("is_error")}, self._name, self._whole
+            )
             block = ToolResult(call_id, named if isinstance(named, str) else found.name, found.content, found.error)
         return Message(
             role="assistant" if kind == "tool_use" else "user",

@@ -56,7 +56,9 @@ class History:
             key = said if assigned else f"history-{sha256((project or '').encode('utf-8', 'replace')).hexdigest()[:12]}"
             if key in known:
                 continue
-            held = self.prompts.setdefault(key, _Prompts([], project, " ".join(data["display"][:4000].split())[:200], [], assigned))
+            held = self.prompts.setdefault(
+                key, _Prompts([], project, " ".join(data["display"][:4000].split())[:200], [], assigned)
+            )
             if not held.lines or held.lines[-1] != record.key:
                 held.lines.append(record.key)
             time = second(data.get("timestamp"))

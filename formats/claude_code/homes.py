@@ -15,8 +15,8 @@ def homes(environ: Mapping[str, str]) -> list[Path]:
     """
     Return the folders that exist of those in which Claude Code keeps its sessions by default.
 
-    `CLAUDE_CONFIG_DIR` names one folder; where no folder of that name is there, several, with commas between. Without it these are
-    `~/.claude` and, for some early versions, `claude` in the folder for configuration.
+    `CLAUDE_CONFIG_DIR` names one folder; where no folder of that name is there, several, with commas between. Without it they
+    are `~/.claude` and, for some early versions, `claude` in the folder for configuration.
     """
     given = environ.get("CLAUDE_CONFIG_DIR", "").strip()
     if given:

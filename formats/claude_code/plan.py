@@ -19,7 +19,21 @@ from satchel.formats.claude_code.texts import command_of, is_harness, parts_of
 from satchel.formats.log_lines import LogFile, records_of
 from satchel.jsontext import loads_quick
 
-__all__ = ["COPIED", "COUNTED", "DELIVERED", "REWOUND", "TWICE", "Numbered", "Plan", "group_key", "is_put_in", "make", "make_of", "prompt_text", "typed"]
+__all__ = [
+    "COPIED",
+    "COUNTED",
+    "DELIVERED",
+    "REWOUND",
+    "TWICE",
+    "Numbered",
+    "Plan",
+    "group_key",
+    "is_put_in",
+    "make",
+    "make_of",
+    "prompt_text",
+    "typed",
+]
 
 REWOUND = 1
 """The line was taken back: it stands on a branch that the person left by asking again further up."""
@@ -113,7 +127,7 @@ def typed(content: Any) -> str | None:
 
 def _glance(line: bytes) -> tuple[str, str, str | None, str, str | None] | None:
     """
-    Return what a long line of the usual shape says, without parsing it: type, uuid, parent, time, what it has in common with others.
+    Return what a long line of the usual shape says, without parsing it: type, uuid, parent, time, and its answer's name.
 
     None where only parsing tells.
     """
@@ -179,22 +193,6 @@ def _parsed(line: bytes) -> Any:
 _PICTURE = 1 << 16
 _PERSISTED = re.compile(rb"tool-results[/\\]+([^\"/\\<>\s]{1,255})")
 _QUICK = frozenset([b"user", b"assistant", b"progress", b"attachment"])
-
-
-def _looked(data: Any) -> _Seen | None:
-    if not isinstance(data, dict):
-        return None
-    message = data.get("message")
-    kind = data.get("type")
-    if kind is None and isinstance(message, dict):
-        kind = message.get("role")
-    group = group_key(data, message) if kind == "assistant" and isinstance(message, dict) else None
-    uuid, parent, time = data.get("uuid"), data.get("parentUuid"), data.get("timestamp")
-    return _Seen(kind, _bytes(uuid), _bytes(parent), _bytes(time), group, data)
-
-
-def _bytes(value: Any) -> bytes | None:
-    return value.encode("utf-8", "surrogatepass") if isinstance(value, str) and value else None
 
 
 def make(log: LogFile, *, agent: bool, others: Collection[Plan] = (), compared: bool = False) -> Plan:
@@ -293,7 +291,14 @@ class _Pass:
         )
 
     def see(
-        self, number: int, kind: str, uuid: str | None, parent: str | None, time: str, group: str | None, data: dict[str, Any] | None
+        self,
+        number: int,
+        kind: str,
+        uuid: str | None,
+        parent: str | None,
+        time: str,
+        group: str | None,
+        data: dict[str, Any] | None,
     ) -> None:
         flag = 0
         index = -1

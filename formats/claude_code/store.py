@@ -303,7 +303,9 @@ class ClaudeStore:
 
     def _known_ids(self) -> set[str]:
         """Return every session of which there is a transcript, or a copy of one."""
-        return {name for s in self._sessions.values() for name in (s.id, s.facts.session, s.facts.named, s.facts.forked_from) if name}
+        return {
+            name for s in self._sessions.values() for name in (s.id, s.facts.session, s.facts.named, s.facts.forked_from) if name
+        }
 
     def _get(self, session_id: str) -> _Session:
         if session_id not in self._sessions:
@@ -471,12 +473,16 @@ class ClaudeStore:
     def _bytes(self, path: Path, *, report: bool = True) -> bytes | None:
         """Return what a file beside a transcript holds, None where it can't be had; links are not followed."""
         try:
-            fd = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+            fd = os.open(
+                path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+            )
             with open(fd, "rb") as file:
                 size = os.fstat(file.fileno()).st_size
                 if size > _LARGEST:
                     if report:
-                        self._told_once(str(path), f"it is left where it is: {size} bytes are too many to be taken into a session")
+                        self._told_once(
+                            str(path), f"it is left where it is: {size} bytes are too many to be taken into a session"
+                        )
                     return None
                 return file.read(_LARGEST)
         except OSError as error:
@@ -492,7 +498,9 @@ def _meta_of(found: Found) -> Path:
 def _is_agents(name: str) -> bool:
     """Return whether a file in a session's folder belongs to a subagent, which is a session of its own."""
     base = name.rpartition("/")[2]
-    return name.startswith("subagents/") and base.startswith("agent-") and (is_transcript_name(base) or base.endswith(".meta.json"))
+    return (
+        name.startswith("subagents/") and base.startswith("agent-") and (is_transcript_name(base) or base.endswith(".meta.json"))
+    )
 
 
 def _kind_of(name: str) -> str | None:

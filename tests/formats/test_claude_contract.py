@@ -45,7 +45,9 @@ class TestOneTranscript(ReaderContract):
 
 _JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=5),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["type", "text", "id", "content", "name"]), inner),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["type", "text", "id", "content", "name"]), inner)
+    ),
     max_leaves=8,
 )
 _IDS = st.sampled_from([f"{n:08x}-0000-4000-8000-000000000000" for n in range(4)]) | st.text(max_size=3)
@@ -72,7 +74,9 @@ _MESSAGE = st.fixed_dictionaries(
         "model": _JSON,
     },
 )
-_TYPES = st.sampled_from(["user", "assistant", "system", "attachment", "progress", "queue-operation", "summary", "tool_use", "tool_result"])
+_TYPES = st.sampled_from(
+    ["user", "assistant", "system", "attachment", "progress", "queue-operation", "summary", "tool_use", "tool_result"]
+)
 _LINE = st.fixed_dictionaries(
     {"type": _TYPES | _JSON},
     optional={
@@ -83,7 +87,8 @@ _LINE = st.fixed_dictionaries(
         "requestId": st.sampled_from(["r1", "r2"]) | _JSON,
         "isSidechain": st.booleans() | _JSON,
         "isMeta": _JSON,
-        "attachment": st.fixed_dictionaries({"type": st.just("queued_command"), "prompt": _JSON | st.lists(_BLOCK, max_size=2)}) | _JSON,
+        "attachment": st.fixed_dictionaries({"type": st.just("queued_command"), "prompt": _JSON | st.lists(_BLOCK, max_size=2)})
+        | _JSON,
         "operation": st.sampled_from(["enqueue", "dequeue", "remove", "popAll"]) | _JSON,
         "content": st.text(max_size=8) | _JSON,
         "subtype": st.sampled_from(["compact_boundary", "local_command"]) | _JSON,
@@ -98,7 +103,9 @@ _LINE = st.fixed_dictionaries(
 
 
 @given(lines=st.lists(_LINE, max_size=12))
-def test_any_lines_give_every_record_in_one_entry_by_the_first(tmp_path_factory: pytest.TempPathFactory, lines: list[dict[str, object]]) -> None:
+def test_any_lines_give_every_record_in_one_entry_by_the_first(
+    tmp_path_factory: pytest.TempPathFactory, lines: list[dict[str, object]]
+) -> None:
     known = Log().user("Known.")
     file = written(tmp_path_factory.mktemp("any") / f"{SESSION}.jsonl", [known, *lines])
 

@@ -13,7 +13,10 @@ from satchel.contracts import Record, Usage
 from satchel.formats.claude_code.decode import decode
 from satchel.formats.model import Attachment, Image, Message, Note, Text, Thinking, ToolCall, ToolResult, Unknown
 
-TOO_LARGE = "<persisted-output>\nOutput too large (91KB). Full output saved to: {}\n\nPreview (first 2KB):\nfirst words\n</persisted-output>"
+TOO_LARGE = (
+    "<persisted-output>\nOutput too large (91KB). Full output saved to: {}\n\n"
+    "Preview (first 2KB):\nfirst words\n</persisted-output>"
+)
 
 
 @pytest.fixture
@@ -107,7 +110,12 @@ def test_the_same_name_far_apart_is_two_messages_with_the_tokens_once(file: Path
 
 def test_tokens_are_read_from_all_the_places_they_may_be_in(file: Path) -> None:
     nested = {"ephemeral_5m_input_tokens": 30, "ephemeral_1h_input_tokens": 4}
-    usage: dict[str, Any] = {"input_tokens": 2, "output_tokens": 9, "cache_read_input_tokens": 70, "cache_creation_input_tokens": 0}
+    usage: dict[str, Any] = {
+        "input_tokens": 2,
+        "output_tokens": 9,
+        "cache_read_input_tokens": 70,
+        "cache_creation_input_tokens": 0,
+    }
     usage |= {"cache_creation": nested, "output_tokens_details": {"thinking_tokens": 6}, "service_tier": None}
     log = Log()
     log.answer("Hm.", usage=usage)
@@ -140,7 +148,11 @@ def test_what_the_program_says_as_the_model_costs_nothing(file: Path) -> None:
         ("Sail north.", "person", [Text("Sail north.")]),
         ("", "person", [Text("")]),
         ([{"type": "text", "text": "One."}, "Two."], "person", [Text("One."), Text("Two.")]),
-        ("<command-name>/pr</command-name>\n  <command-message>pr</command-message>\n<command-args>a < b</command-args>", "person", [Text("/pr a < b")]),
+        (
+            "<command-name>/pr</command-name>\n  <command-message>pr</command-message>\n<command-args>a < b</command-args>",
+            "person",
+            [Text("/pr a < b")],
+        ),
         ("<command-message>pr is running…</command-message>\n<command-name>pr</command-name>", "person", [Text("/pr")]),
         ("<bash-input>ls -l</bash-input>", "person", [Text("!ls -l")]),
         ("<user-memory-input>use tabs</user-memory-input>", "person", [Text("#use tabs")]),
@@ -164,9 +176,17 @@ def test_what_the_program_says_as_the_model_costs_nothing(file: Path) -> None:
             ],
         ),
         ("What does <system-reminder> do?", "person", [Text("What does <system-reminder> do?")]),
-        ([{"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AAAA"}}], "person", [Image("image/png", "AAAA")]),
+        (
+            [{"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AAAA"}}],
+            "person",
+            [Image("image/png", "AAAA")],
+        ),
         ([{"type": "hologram", "x": 1}, 7], "harness", [Unknown({"type": "hologram", "x": 1}), Unknown(7)]),
-        ([{"type": "document", "title": "Chart", "source": {}}], "person", [Attachment("document", "Chart", {"type": "document", "title": "Chart", "source": {}})]),
+        (
+            [{"type": "document", "title": "Chart", "source": {}}],
+            "person",
+            [Attachment("document", "Chart", {"type": "document", "title": "Chart", "source": {}})],
+        ),
     ],
 )
 def test_what_was_typed_is_told_from_what_was_put_in(file: Path, content: Any, author: str, parts: list[Any] | None) -> None:
@@ -191,7 +211,10 @@ def test_marked_lines_were_put_in_whatever_they_say(file: Path, key: str) -> Non
 
     (message,) = messages(file)
 
-    assert ("harness", [Text("Base directory for this skill: /srv/skills", injected=True)]) == (message.author, list(message.blocks))
+    assert ("harness", [Text("Base directory for this skill: /srv/skills", injected=True)]) == (
+        message.author,
+        list(message.blocks),
+    )
     assert message.extra[key] is True
 
 
@@ -215,11 +238,15 @@ def test_reminders_behind_an_output_are_not_the_tools(file: Path) -> None:
     one, two, three = (message.blocks[0] for message in messages(file))
 
     assert isinstance(one, ToolResult)
-    assert [("1 line\n\n", False), ("<system-reminder>a</system-reminder>\n", True), ("<system-reminder>b</system-reminder>\n", True)] == [
-        (block.text, block.injected) for block in one.content if isinstance(block, Text)
-    ]
+    assert [
+        ("1 line\n\n", False),
+        ("<system-reminder>a</system-reminder>\n", True),
+        ("<system-reminder>b</system-reminder>\n", True),
+    ] == [(block.text, block.injected) for block in one.content if isinstance(block, Text)]
     assert isinstance(two, ToolResult)
-    assert [Text("x"), Attachment("tool_reference", "Map", {"type": "tool_reference", "tool_name": "Map"}), Unknown(3)] == list(two.content)
+    assert [Text("x"), Attachment("tool_reference", "Map", {"type": "tool_reference", "tool_name": "Map"}), Unknown(3)] == list(
+        two.content
+    )
     assert isinstance(three, ToolResult)
     assert [] == list(three.content)
 
@@ -229,7 +256,11 @@ def test_hidden_thinking_says_so(file: Path) -> None:
     redacted = {"type": "redacted_thinking", "data": "eA=="}
     log = Log()
     log.answer(opaque, redacted, {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {}})
-    log.answer({"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": [{"type": "oddity"}]}, {"type": "fallback"}, "(no content)")
+    log.answer(
+        {"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": [{"type": "oddity"}]},
+        {"type": "fallback"},
+        "(no content)",
+    )
     written(file, log.lines)
 
     assert [
@@ -245,14 +276,24 @@ def test_hidden_thinking_says_so(file: Path) -> None:
 def test_queued_words_are_the_persons(file: Path) -> None:
     log = Log()
     log.add("attachment", attachment={"type": "queued_command", "prompt": "Also the lighthouse.", "commandMode": "prompt"})
-    log.add("attachment", attachment={"type": "queued_command", "prompt": [{"type": "text", "text": "And"}], "origin": {"kind": "peer"}})
-    log.add("attachment", attachment={"type": "queued_command", "prompt": "<task-notification>x</task-notification>", "commandMode": "prompt"})
+    log.add(
+        "attachment",
+        attachment={"type": "queued_command", "prompt": [{"type": "text", "text": "And"}], "origin": {"kind": "peer"}},
+    )
+    log.add(
+        "attachment",
+        attachment={"type": "queued_command", "prompt": "<task-notification>x</task-notification>", "commandMode": "prompt"},
+    )
     log.add("attachment", attachment={"type": "skill_listing", "content": ""})
     written(file, log.lines)
 
     found = messages(file)
 
-    assert [("person", "Also the lighthouse."), ("harness", "And"), ("harness", "<task-notification>x</task-notification>")] == said(found)
+    assert [
+        ("person", "Also the lighthouse."),
+        ("harness", "And"),
+        ("harness", "<task-notification>x</task-notification>"),
+    ] == said(found)
     assert [True] * 3 == [message.extra["queued"] for message in found]
 
 
@@ -290,7 +331,17 @@ def test_what_no_message_is_a_note_of_its_type(file: Path) -> None:
 
     found = entries(file)
 
-    assert ["custom-title", "turn_duration", "system", "unknown", "progress", "unknown", "unknown", "unknown", "damaged"] == notes(found)
+    assert [
+        "custom-title",
+        "turn_duration",
+        "system",
+        "unknown",
+        "progress",
+        "unknown",
+        "unknown",
+        "unknown",
+        "damaged",
+    ] == notes(found)
     assert all(isinstance(entry, Note) and entry.data == entry.records[0].data for entry in found)
 
 
@@ -312,7 +363,11 @@ def test_calls_and_results_that_are_lines_themselves(file: Path) -> None:
 
 def test_lines_of_no_type_are_by_their_role(file: Path) -> None:
     usage = {"input_tokens": 100, "output_tokens": 50}
-    line = {"timestamp": "2026-01-09T10:00:00.000Z", "sessionId": "alpha", "message": {"role": "assistant", "id": "m", "usage": usage}}
+    line = {
+        "timestamp": "2026-01-09T10:00:00.000Z",
+        "sessionId": "alpha",
+        "message": {"role": "assistant", "id": "m", "usage": usage},
+    }
     written(file, [{**line, "requestId": "r", "costUSD": 0.12}])
 
     assert 100 == infos(file)[SESSION].usage.input
@@ -525,7 +580,9 @@ def _output(tmp_path: Path, path: str, *, name: str = "toolu_1.txt", data: bytes
     return file
 
 
-@pytest.mark.parametrize("path", ["/home/ada/.claude/projects/p/{}/tool-results/toolu_1.txt", "C:\\Users\\ada\\p\\{}\\tool-results\\toolu_1.txt"])
+@pytest.mark.parametrize(
+    "path", ["/home/ada/.claude/projects/p/{}/tool-results/toolu_1.txt", "C:\\Users\\ada\\p\\{}\\tool-results\\toolu_1.txt"]
+)
 def test_an_output_that_lies_beside_the_transcript_is_shown_whole(tmp_path: Path, path: str) -> None:
     file = _output(tmp_path, path.format(SESSION))
 

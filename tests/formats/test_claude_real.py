@@ -106,7 +106,8 @@ def test_tokens_by_another_way(shared: Path) -> None:
 
 
 _PUT_IN = re.compile(
-    r"<(system-reminder|ide_\w+|local-command-\w+|bash-std\w+|task-notification|teammate-message|post-tool-use-hook)\b.*?</\1>", re.DOTALL
+    r"<(system-reminder|ide_\w+|local-command-\w+|bash-std\w+|task-notification|teammate-message|post-tool-use-hook)\b.*?</\1>",
+    re.DOTALL,
 )
 _OWN = ("Caveat: ", "[Request interrupted", "This session is being continued", "Operation stopped by hook", "[Image: source")
 
@@ -142,7 +143,9 @@ def _dumb_turns(file: Path) -> int:
         if line.get("isSidechain") or content is None or _is_from_elsewhere(line):
             continue
         parts = [content] if isinstance(content, str) else content
-        texts = [part if isinstance(part, str) else part["text"] for part in parts if isinstance(part, str) or part["type"] == "text"]
+        texts = [
+            part if isinstance(part, str) else part["text"] for part in parts if isinstance(part, str) or part["type"] == "text"
+        ]
         typed = [text for text in texts if _PUT_IN.sub("", text).strip() and not text.startswith(_OWN)]
         said += typed
         image = any(isinstance(part, dict) and part.get("type") == "image" for part in parts)

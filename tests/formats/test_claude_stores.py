@@ -1,4 +1,4 @@
-"""A home of Claude Code is read whole: every session once, subagents by themselves, copies known as copies, prompts that were left."""
+"""A home of Claude Code is read whole: every session once, subagents by themselves, copies as copies, prompts that were left."""
 
 from __future__ import annotations
 
@@ -43,7 +43,9 @@ def home(tmp_path: Path) -> Path:
     written(one / f"{SESSION}.jsonl", log.lines)
     agents = one / SESSION / "subagents"
     written(agents / "agent-a1b2c3d.jsonl", _agent(log, "a1b2c3d"))
-    (agents / "agent-a1b2c3d.meta.json").write_text(json.dumps({"agentType": "Explore", "description": "Look", "toolUseId": "toolu_1"}))
+    (agents / "agent-a1b2c3d.meta.json").write_text(
+        json.dumps({"agentType": "Explore", "description": "Look", "toolUseId": "toolu_1"})
+    )
     written(agents / "workflows" / "run1" / "agent-b1.jsonl", _agent(log, "b1"))
     written(agents / "workflows" / "run1" / "journal.jsonl", [{"type": "started", "key": "k", "agentId": "b1"}])
     (agents / "workflows" / "run1.json").write_text('{"phases": []}')
@@ -60,7 +62,13 @@ def home(tmp_path: Path) -> Path:
     written(home / "todos" / "x.jsonl", [{"a": 1}])
     prompts: list[Line] = [
         {"display": "Where is the harbour?", "timestamp": 1769940000000, "project": "/srv/harbour", "sessionId": SESSION},
-        {"display": "Left alone.", "timestamp": 1759940001000, "project": "/srv/gone", "sessionId": THIRD, "pastedContents": {"1": {"content": "x"}}},
+        {
+            "display": "Left alone.",
+            "timestamp": 1759940001000,
+            "project": "/srv/gone",
+            "sessionId": THIRD,
+            "pastedContents": {"1": {"content": "x"}},
+        },
         {"display": "Really.", "timestamp": 1759940002000, "project": "/srv/gone", "sessionId": THIRD},
         {"display": "Old words.", "timestamp": 1739940002000, "project": "/srv/old"},
     ]
@@ -76,7 +84,15 @@ def test_every_session_of_a_home_is_there_once(home: Path) -> None:
         found = {info.id: info for info in store.sessions()}
 
         lost = [key for key in found if key.startswith("history-")]
-        assert {SESSION, OTHER, THIRD, f"{SESSION}.agent-a1b2c3d", f"{SESSION}.agent-b1", f"{OTHER}.agent-0123abcd", *lost} == set(found)
+        assert {
+            SESSION,
+            OTHER,
+            THIRD,
+            f"{SESSION}.agent-a1b2c3d",
+            f"{SESSION}.agent-b1",
+            f"{OTHER}.agent-0123abcd",
+            *lost,
+        } == set(found)
         assert 1 == len(lost)
         assert sorted(found.values(), key=lambda info: (info.started_at or 0, info.id)) == list(found.values())
         assert [f"{home / 'history.jsonl'}:5"] == [problem.where for problem in heard]
@@ -101,7 +117,12 @@ def test_a_subagent_is_a_session_of_its_own(home: Path) -> None:
     new, old = found[f"{SESSION}.agent-a1b2c3d"], found[f"{OTHER}.agent-0123abcd"]
 
     assert [(SESSION, "delegate"), (OTHER, "delegate")] == [(info.parent, info.lineage) for info in (new, old)]
-    assert {"agent": "a1b2c3d", "agent_type": "Explore", "description": "Look", "tool_use_id": "toolu_1"}.items() <= new.extra.items()
+    assert {
+        "agent": "a1b2c3d",
+        "agent_type": "Explore",
+        "description": "Look",
+        "tool_use_id": "toolu_1",
+    }.items() <= new.extra.items()
     assert [("model", "live"), ("model", "live")] == [(m.author, m.state) for m in messages(home, new.id)]
 
 
@@ -149,7 +170,9 @@ def test_prompts_whose_transcript_is_gone_are_a_partial_session(home: Path) -> N
         assert [2, 3] == [record.key for record in store.records(THIRD)]
 
 
-@pytest.mark.parametrize("place", ["", "projects", "projects/-srv-harbour", f"projects/-srv-harbour/{SESSION}.jsonl", "history.jsonl"])
+@pytest.mark.parametrize(
+    "place", ["", "projects", "projects/-srv-harbour", f"projects/-srv-harbour/{SESSION}.jsonl", "history.jsonl"]
+)
 def test_any_part_of_a_home_can_be_opened(home: Path, place: str) -> None:
     path = home / place
 
@@ -213,13 +236,14 @@ def test_other_agents_lines_are_not_claimed(tmp_path: Path, line: Line) -> None:
 
 
 def test_lines_are_known_by_what_they_hold(tmp_path: Path) -> None:
-    for name, lines in {
+    some: dict[str, list[Any]] = {
         "damaged": [b'{"torn\n', b"\0\0\0\n", *_talk().lines],
         "side": [{"type": "summary", "summary": "Harbour", "leafUuid": uid(1)}],
         "snapshot": [{"type": "file-history-snapshot", "messageId": "m", "snapshot": {"trackedFileBackups": {}}}],
         "bare": [{"type": "user", "message": {"content": "hi"}}],
-        "spaced": [json.dumps(line, indent=None).encode() + b"\n" for line in _talk().lines],
-    }.items():
+        "spaced": [json.dumps(line).encode() + b"\n" for line in _talk().lines],
+    }
+    for name, lines in some.items():
         assert reader.sniff(written(tmp_path / f"{name}.txt", lines)) is not None, name
 
 
@@ -273,7 +297,7 @@ def test_a_file_that_was_written_just_now_goes_on(tmp_path: Path) -> None:
     file = written(tmp_path / f"{SESSION}.jsonl", _talk().lines)
     assert (True, None) == (infos(file)[SESSION].live, infos(file)[SESSION].ended_at)
 
-    os.utime(file, (time.time() - 3_600,) * 2)
+    os.utime(file, (time.time() - 3_600, time.time() - 3_600))
     assert not infos(file)[SESSION].live
 
 
@@ -511,7 +535,9 @@ def test_the_homes_are_where_they_are_by_default(tmp_path: Path) -> None:
     here = {"HOME": str(tmp_path)}
 
     assert [tmp_path / ".claude", tmp_path / ".config/claude"] == homes(here)
-    assert [tmp_path / "one", tmp_path / "two"] == homes({**here, "CLAUDE_CONFIG_DIR": f"{tmp_path}/one, {tmp_path}/two,{tmp_path}/no"})
+    assert [tmp_path / "one", tmp_path / "two"] == homes(
+        {**here, "CLAUDE_CONFIG_DIR": f"{tmp_path}/one, {tmp_path}/two,{tmp_path}/no"}
+    )
     assert [tmp_path / "a,b"] == homes({**here, "CLAUDE_CONFIG_DIR": f"{tmp_path}/a,b"})
     assert [] == homes({"HOME": str(tmp_path / "nobody")})
 
