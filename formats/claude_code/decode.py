@@ -138,8 +138,9 @@ class _Reading:
                 self._hold(str(key), data)
             return Note(kind=record.kind, data=data, records=(record,)), None, False
         if type(key) is Numbered:
-            self.plan = key.plan
-            self.flag = flag = self.plan.flag(key)
+            self.plan = plan = key.plan
+            if key < len(plan.flags):
+                self.flag = flag = plan.flags[key]
         if not isinstance(data, dict):
             is_damaged = data is None and (record.raw is None or record.raw.strip() != b"null")
             return Note(kind="damaged" if is_damaged else "unknown", data=data, records=(record,)), None, False

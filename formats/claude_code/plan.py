@@ -83,9 +83,6 @@ class Plan:
         self.persisted: set[str] = set()
         """Names of files that the transcript says have the whole of a tool's output."""
 
-    def flag(self, number: int) -> int:
-        return self.flags[number] if number < len(self.flags) else 0
-
 
 def group_key(data: Mapping[str, Any], message: Mapping[str, Any]) -> str | None:
     """Return what the lines of one answer of the model have in common, or None where they have no name."""

@@ -429,13 +429,9 @@ class ClaudeStore:
             records = list(records)
             plan = self._plan(session, records)
         yield from self._side_records(session, plan)
-        numbered, last = Numbered(0), 0
         for record in records:
-            if record.key != last:
-                last = record.key
-                numbered = Numbered(last)
-                numbered.plan = plan
-            record.key = numbered
+            record.key = number = Numbered(record.key)
+            number.plan = plan
             yield record
 
     # ------------------------------------------------------------------------------------------------------ beside it
