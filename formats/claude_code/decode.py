@@ -189,6 +189,9 @@ class _Reading:
         extra = self._extra(record, data, flag)
         if data.get("isApiErrorMessage"):
             extra["error"] = data.get("error") or True
+        cost = data.get("costUSD")
+        if isinstance(cost, int | float) and not flag & (COUNTED | COPIED):
+            extra["cost"] = float(cost)
         identity = body.get("id") or data.get("uuid")
         stop = body.get("stop_reason")
         return Message(

@@ -12,12 +12,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-__all__ = ["Found", "Tree", "find", "is_transcript_name", "is_uuid", "side_files", "stem_of"]
+__all__ = ["Found", "Tree", "candidates", "find", "is_transcript_name", "is_uuid", "side_files", "stem_of"]
 
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 _ENDS = (".jsonl", ".jsonl.zst")
 _DEPTH = 3
 """Folders below that of the projects in which transcripts may lie."""
+
+_OTHERS = frozenset(["memory", "node_modules", "tool-results"])
 
 Tell = Callable[[str, str], None]
 """Hears of a place that can't be looked into, and why."""
@@ -94,6 +96,25 @@ def find(path: Path, *, tell: Tell) -> Tree:
     return tree
 
 
+def candidates(path: Path) -> Iterator[Path]:
+    """Yield files of a folder that may tell whether it is Claude Code's, the likeliest first, from some of its folders."""
+    projects = path / "projects"
+    if is_uuid(path.name):
+        yield from (found.path for found in _agents(path, path, _silent))
+    budget = [_FOLDERS]
+    for folder in (projects, path):
+        yield from (found.path for found in _folder(folder, path, _silent, depth=_DEPTH, budget=budget))
+    if (path / "history.jsonl").is_file():
+        yield path / "history.jsonl"
+
+
+_FOLDERS = 500
+
+
+def _silent(where: str, what: str) -> None:
+    pass
+
+
 def _found(path: Path, root: Path) -> Found:
     stem = stem_of(path)
     session = path.parent
@@ -132,7 +153,11 @@ def _is(entry: os.DirEntry[str], kind: str, *, follow: bool = True) -> bool:
         return False
 
 
-def _folder(folder: Path, root: Path, tell: Tell, *, depth: int) -> Iterator[Found]:
+def _folder(folder: Path, root: Path, tell: Tell, *, depth: int, budget: list[int] | None = None) -> Iterator[Found]:
+    if budget is not None:
+        budget[0] -= 1
+        if budget[0] < 0:
+            return
     for entry in _entries(folder, tell):
         path = Path(entry.path)
         if is_transcript_name(entry.name) and _is(entry, "file"):
@@ -140,8 +165,8 @@ def _folder(folder: Path, root: Path, tell: Tell, *, depth: int) -> Iterator[Fou
         elif depth and _is(entry, "folder"):
             if is_uuid(entry.name):
                 yield from _agents(path, root, tell)
-            elif entry.name not in ("memory", "tool-results"):
-                yield from _folder(path, root, tell, depth=depth - 1)
+            elif entry.name not in _OTHERS and not entry.name.startswith("."):
+                yield from _folder(path, root, tell, depth=depth - 1, budget=budget)
 
 
 def _agents(session: Path, root: Path, tell: Tell) -> Iterator[Found]:

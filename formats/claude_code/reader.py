@@ -11,7 +11,7 @@ from pathlib import Path
 from satchel.contracts import Claim
 from satchel.errors import JsonError, NotAStore, StoreError
 from satchel.events import Listener, Problem, StoreOpened
-from satchel.formats.claude_code.files import Tree, find, side_files
+from satchel.formats.claude_code.files import Tree, candidates, find, side_files
 from satchel.formats.claude_code.scan import is_line, is_prompt_line
 from satchel.formats.claude_code.store import ClaudeStore
 from satchel.formats.log_lines import LogFile
@@ -23,6 +23,8 @@ name = "claude"
 
 _HEAD = 1 << 16
 _LOOKS = 200
+_LONGEST = 32 << 20
+"""A line that is longer, in bytes, is not looked at as a whole."""
 
 
 def sniff(path: Path) -> Claim | None:
@@ -32,37 +34,30 @@ def sniff(path: Path) -> Claim | None:
             return _sniff_file(path)
         if not path.is_dir():
             return None
-        tree = find(path, tell=_silent)
+        for file, _ in zip(candidates(path), range(_LOOKS), strict=False):
+            if _sniff_file(file) is not None:
+                return Claim(reader=name, why="a folder of Claude Code's session logs")
     except (OSError, ValueError):
-        return None
-    candidates = [found.path for found in tree.transcripts]
-    if tree.history is not None:
-        candidates.append(tree.history)
-    for file in candidates[:_LOOKS]:
-        if _sniff_file(file) is not None:
-            return Claim(reader=name, why="a folder of Claude Code's session logs")
+        pass
     return None
 
 
 def _sniff_file(path: Path) -> Claim | None:
     read = 0
     try:
-        for line in LogFile(path).lines():
-            read += len(line)
-            try:
-                data = loads(line)
-            except JsonError:
-                if read > _HEAD:
-                    return None
-                continue
-            if is_line(data):
-                return Claim(reader=name, why="lines of a Claude Code session")
-            if is_prompt_line(data):
-                return Claim(reader=name, why="lines of Claude Code's history of prompts")
-            if read > _HEAD:
-                return None
-    except StoreError:
-        return None
+        with LogFile(path).open() as file:
+            while read <= _HEAD and (line := file.readline(_LONGEST)):
+                read += len(line)
+                try:
+                    data = loads(line)
+                except JsonError:
+                    continue
+                if is_line(data):
+                    return Claim(reader=name, why="lines of a Claude Code session")
+                if is_prompt_line(data):
+                    return Claim(reader=name, why="lines of Claude Code's history of prompts")
+    except (StoreError, OSError):
+        pass
     return None
 
 
@@ -91,7 +86,7 @@ def open(path: Path, *, listen: Listener, private: bool = False) -> ClaudeStore:
 
         copy = TemporaryDirectory(prefix="satchel-")
         try:
-            tree = _copied(path, tree, Path(copy.name), tell)
+            tree = _copied(path, tree, Path(copy.name))
         except BaseException:
             copy.cleanup()
             raise
@@ -103,7 +98,7 @@ def open(path: Path, *, listen: Listener, private: bool = False) -> ClaudeStore:
     return store
 
 
-def _copied(path: Path, tree: Tree, to: Path, tell: object) -> Tree:
+def _copied(path: Path, tree: Tree, to: Path) -> Tree:
     """Copy what belongs to the sessions of a tree, and return the tree of the copy."""
     import shutil
 

@@ -19,6 +19,8 @@ from satchel.jsontext import loads
 __all__ = ["Facts", "is_line", "is_prompt_line", "read", "title"]
 
 _MARKS = 64
+# Shorter names are invented ones, which files may have in common that have nothing in common.
+_UUID, _NAME = 36, 20
 _TITLE = 200
 
 
@@ -169,7 +171,7 @@ def _look_at_line(facts: Facts, kind: Any, data: Mapping[str, Any], marks: list[
     first = facts.session is None and (isinstance(identity, str) or body is not None)
     if isinstance(identity, str):
         facts.ids.add(identity)
-        if marks is not None and len(marks) < _MARKS:
+        if marks is not None and len(identity) == _UUID and len(marks) < _MARKS:
             marks.append(identity)
     if not isinstance(kind, str) or kind not in CHAIN:
         return
@@ -196,7 +198,7 @@ def _look_at_line(facts: Facts, kind: Any, data: Mapping[str, Any], marks: list[
         if model is not None and model != "<synthetic>":
             facts.model = model
         name = _text(body.get("id"))
-        if name is not None and marks is not None and len(marks) < _MARKS:
+        if name is not None and marks is not None and len(name) >= _NAME and len(marks) < _MARKS:
             marks.append(name)
     elif kind == "user" and body is not None:
         facts.talks = True

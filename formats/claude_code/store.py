@@ -8,27 +8,26 @@ import os
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from satchel.contracts import Record, SessionInfo, Usage
-from satchel.errors import JsonError, NotFound, StoreError
+from satchel.errors import JsonError, NotFound
 from satchel.events import Listener, Problem
 from satchel.formats.claude_code import plan as planning
 from satchel.formats.claude_code.decode import RESULT_FILE
-from satchel.formats.claude_code.files import Found, Tree, is_transcript_name, is_uuid, side_files, stem_of
+from satchel.formats.claude_code.files import Found, Tree, is_transcript_name, side_files, stem_of
 from satchel.formats.claude_code.history import History
 from satchel.formats.claude_code.plan import Numbered, Plan
-from satchel.formats.claude_code.scan import Facts, read, title
+from satchel.formats.claude_code.sessions import Session, gather
 from satchel.formats.log_lines import LINE, LogFile, canonical
 from satchel.jsontext import loads
 
 if TYPE_CHECKING:
     from tempfile import TemporaryDirectory
 
-    from satchel.contracts import Lineage
     from satchel.formats.model import Entry
 
 __all__ = ["ClaudeStore"]
@@ -40,25 +39,6 @@ _LARGEST = 16 << 20
 _PLANS = 4
 _SMALL = 4 << 20
 """A transcript of so many bytes may be held parsed."""
-
-
-@dataclass(slots=True)
-class _Session:
-    """A session: its transcript and what a look at that said."""
-
-    id: str
-    found: Found
-    log: LogFile
-    facts: Facts
-    parent: str | None = None
-    lineage: Lineage | None = None
-    twin_of: str | None = None
-    relatives: tuple[str, ...] = ()
-    """Sessions before it from which it may have copies."""
-    is_compared: bool = False
-    """Whether it is one of these for another."""
-    title: str | None = None
-    titled_by: str | None = None
 
 
 class ClaudeStore:
@@ -79,10 +59,10 @@ class ClaudeStore:
         self._told: set[tuple[str, str]] = set()
         self._read: dict[str, LogFile] = {}
         self._plans: dict[str, Plan] = {}
-        self._empty = 0
-        self._sessions: dict[str, _Session] = {}
-        self._gather()
-        self._history = History(tree.history, self._known_ids(), report=self._report_of(tree.history))
+        found = gather(tree, tell=self._told_once)
+        self._sessions = found.sessions
+        self._empty = found.empty
+        self._history = History(tree.history, found.names(), report=self._report_of(tree.history))
 
     def __enter__(self) -> ClaudeStore:
         return self
@@ -188,126 +168,7 @@ class ClaudeStore:
                 if not _is_agents(name):
                     yield path.relative_to(self._tree.root).as_posix(), path
 
-    # ------------------------------------------------------------------------------------------------------ finding sessions
-
-    def _gather(self) -> None:
-        read_ones: list[tuple[Found, LogFile, Facts]] = []
-        for found in self._tree.transcripts:
-            try:
-                log = LogFile(found.path)
-                facts = read(log)
-            except StoreError as error:
-                self._told_once(str(found.path), error.message, 1)
-                continue
-            if facts.empty and not log.size:
-                self._empty += 1
-                continue
-            if facts.is_foreign or (not facts.is_claude and not found.is_agent and found.session is None):
-                continue
-            if not found.is_sure:
-                beside = facts.is_sidechain and not facts.has_main
-                found.is_agent = beside or (found.is_agent and (facts.agent is not None or not facts.has_main))
-                if not found.is_agent and found.session is None and not facts.is_claude:
-                    continue
-            if found.is_agent and self._tree.only not in (None, found.session, facts.session):
-                continue
-            read_ones.append((found, log, facts))
-        # A file that is named after its session goes before others that name the same one.
-        read_ones.sort(key=lambda item: (not is_uuid(stem_of(item[0].path)), item[0].name))
-        for found, log, facts in read_ones:
-            session = self._placed(found, log, facts)
-            self._sessions[session.id] = session
-        self._relate()
-        self._entitle()
-
-    def _placed(self, found: Found, log: LogFile, facts: Facts) -> _Session:
-        stem = stem_of(found.path)
-        if found.is_agent:
-            said = facts.session if facts.session is not None and not facts.session.startswith("agent-") else None
-            parent = found.session or said
-            agent = stem.removeprefix("agent-") if stem.startswith("agent-") else facts.agent or stem
-            wanted = f"{parent}.agent-{agent}" if parent else stem
-            return _Session(self._free(wanted), found, log, facts, parent, "delegate" if parent else None)
-        wanted = stem if is_uuid(stem) else facts.session or facts.named or stem
-        if wanted in self._sessions and wanted != stem and stem not in self._sessions:
-            wanted, twin = stem, wanted
-        else:
-            twin = wanted if wanted in self._sessions else ""
-        session = _Session(self._free(wanted), found, log, facts, twin_of=twin or None)
-        if twin:
-            self._told_once(str(found.path), f"the session {twin} stands in {self._sessions[twin].found.name} too; both are read")
-        return session
-
-    def _free(self, wanted: str) -> str:
-        """Return an id that is not taken: this one, or with a number behind it."""
-        number, free = 1, wanted
-        while free in self._sessions:
-            number += 1
-            free = f"{wanted}~{number}"
-        return free
-
-    def _relate(self) -> None:
-        """Find out which sessions go on from which, and which may hold copies of others' lines."""
-        sessions = self._sessions
-        by_mark: dict[str, list[str]] = {}
-        for key, session in sessions.items():
-            for mark in session.facts.marks:
-                by_mark.setdefault(mark, []).append(key)
-            said = session.facts.session
-            if session.found.is_agent:
-                continue
-            if session.facts.forked_from not in (None, key):
-                session.parent, session.lineage = session.facts.forked_from, "branch"
-            elif said is not None and said != key and (is_uuid(key) or session.twin_of is not None):
-                session.parent, session.lineage = said, "continuation"
-        shared: dict[str, set[str]] = {}
-        for keys in by_mark.values():
-            if len(keys) > 1:
-                for key in keys:
-                    shared.setdefault(key, set()).update(keys)
-        ranks = {key: self._rank(session) for key, session in sessions.items()}
-        for key, session in sessions.items():
-            others = shared.get(key, set())
-            if session.parent is not None and not session.found.is_agent:
-                others = others | {session.parent}
-            before = [other for other in others if other in sessions and ranks[other] < ranks[key]]
-            session.relatives = tuple(sorted(before, key=ranks.__getitem__))
-            for other in before:
-                sessions[other].is_compared = True
-            if session.parent is None and before and not session.found.is_agent:
-                session.parent, session.lineage = session.relatives[-1], "continuation"
-
-    def _rank(self, session: _Session) -> tuple[int, float, float, str]:
-        """Return what orders sessions that hold the same lines: the one that the others are copied from comes first."""
-        depth, seen, at = 0, {session.id}, session.parent
-        while at is not None and at in self._sessions and at not in seen and depth < 100:
-            seen.add(at)
-            depth += 1
-            at = self._sessions[at].parent
-        return depth, session.facts.newest or 0.0, session.log.modified, session.id
-
-    def _entitle(self) -> None:
-        """Give every session its title; a summary belongs to the file that has the line it is of."""
-        owners: dict[str, str] = {}
-        wanted = {leaf for session in self._sessions.values() for leaf, _ in session.facts.summaries}
-        for key, session in self._sessions.items():
-            for leaf in session.facts.ids & wanted:
-                owners.setdefault(leaf, key)
-            session.facts.ids = set()
-        given: dict[str, list[str]] = {}
-        for key, session in self._sessions.items():
-            for leaf, summary in session.facts.summaries:
-                given.setdefault(owners.get(leaf, key), []).append(summary)
-        for key, session in self._sessions.items():
-            session.title, session.titled_by = title(session.facts, given.get(key, ()))
-
-    def _known_ids(self) -> set[str]:
-        """Return every session of which there is a transcript, or a copy of one."""
-        return {
-            name for s in self._sessions.values() for name in (s.id, s.facts.session, s.facts.named, s.facts.forked_from) if name
-        }
-
-    def _get(self, session_id: str) -> _Session:
+    def _get(self, session_id: str) -> Session:
         if session_id not in self._sessions:
             raise NotFound(f"{self.label} has no session {session_id}", subject=session_id)
         return self._sessions[session_id]
@@ -330,7 +191,7 @@ class ClaudeStore:
 
     # ------------------------------------------------------------------------------------------------------ one session
 
-    def _info(self, session: _Session) -> SessionInfo:
+    def _info(self, session: Session) -> SessionInfo:
         facts, log = session.facts, session.log
         live = self._now - log.modified < _LIVE
         extra: dict[str, Any] = dict(facts.extra)
@@ -364,7 +225,7 @@ class ClaudeStore:
             extra=extra,
         )
 
-    def _meta(self, session: _Session) -> dict[str, Any]:
+    def _meta(self, session: Session) -> dict[str, Any]:
         """Return what stands beside a subagent's transcript, and where in the conversation it was called."""
         extra: dict[str, Any] = {}
         agent = session.facts.agent
@@ -384,6 +245,7 @@ class ClaudeStore:
         states = {"live": 0, "compacted": 0, "rewound": 0, "sidechain": 0}
         calls = 0
         newest: float | None = None
+        cost: float | None = None
         sums = [0, 0, 0, 0, 0]
         for entry in self.decode(self.records(info.id)):
             if not isinstance(entry, Message):
@@ -392,6 +254,9 @@ class ClaudeStore:
             if entry.time is not None and (newest is None or entry.time > newest):
                 newest = entry.time
             calls += sum(isinstance(block, ToolCall) for block in entry.blocks)
+            if "cost" in entry.extra:
+                # Only early versions wrote it.
+                cost = (cost or 0.0) + entry.extra["cost"]
             used = entry.usage
             if used is not None:
                 for i, count in enumerate((used.input, used.output, used.cache_read, used.cache_write, used.reasoning)):
@@ -404,10 +269,11 @@ class ClaudeStore:
             rewound=states["rewound"],
             last_active=newest if newest is not None else info.started_at,
             tool_calls=calls,
+            cost=cost,
             usage=Usage(input=given, output=made, cache_read=from_cache, cache_write=to_cache, reasoning=thought),
         )
 
-    def _plan(self, session: _Session, records: list[Record] | None = None) -> Plan:
+    def _plan(self, session: Session, records: list[Record] | None = None) -> Plan:
         plan = self._plans.pop(session.id, None)
         if plan is None:
             others = [self._plan(self._sessions[key]) for key in session.relatives]
@@ -418,7 +284,7 @@ class ClaudeStore:
             self._plans.pop(next(iter(self._plans)))
         return plan
 
-    def _records(self, session: _Session) -> Iterator[Record]:
+    def _records(self, session: Session) -> Iterator[Record]:
         log = session.log
         self._read[session.id] = log
         records: Iterable[Record] = log.records(report=self._report_of(session.found.path))
@@ -436,7 +302,7 @@ class ClaudeStore:
 
     # ------------------------------------------------------------------------------------------------------ beside it
 
-    def _side_records(self, session: _Session, plan: Plan) -> Iterator[Record]:
+    def _side_records(self, session: Session, plan: Plan) -> Iterator[Record]:
         found = session.found
         if found.is_agent:
             meta = _meta_of(found)

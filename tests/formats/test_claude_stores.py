@@ -22,7 +22,7 @@ from satchel.formats.model import Message
 def _talk(session: str = SESSION, *, tag: str = "", **envelope: Any) -> Log:
     log = Log(session, tag=tag, **envelope)
     log.user("Where is the harbour?")
-    log.answer("North.", id=f"msg_{tag}", stop="end_turn")
+    log.answer("North.", id=f"msg_0123456789abcdef{tag}", stop="end_turn")
     return log
 
 
@@ -235,6 +235,26 @@ def test_other_agents_lines_are_not_claimed(tmp_path: Path, line: Line) -> None:
         reader.open(folder, listen=ignore)
 
 
+def test_not_many_folders_are_looked_into_to_know_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from satchel.formats.claude_code import files
+
+    for i in range(9):
+        (tmp_path / f"a{i}").mkdir()
+    written(tmp_path / "z" / f"{SESSION}.jsonl", _talk().lines)
+    assert reader.sniff(tmp_path) is not None
+
+    monkeypatch.setattr(files, "_FOLDERS", 5)
+    assert reader.sniff(tmp_path) is None
+
+
+def test_a_line_without_an_end_is_not_read_to_know_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reader, "_LONGEST", 1_000)
+    file = tmp_path / "long.jsonl"
+    file.write_bytes(b'{"a": "' + b"x" * 200_000 + b'"}\n' + json.dumps(_talk().lines[0]).encode())
+
+    assert reader.sniff(file) is None
+
+
 def test_lines_are_known_by_what_they_hold(tmp_path: Path) -> None:
     some: dict[str, list[Any]] = {
         "damaged": [b'{"torn\n', b"\0\0\0\n", *_talk().lines],
@@ -270,6 +290,7 @@ def test_a_session_that_stands_in_two_folders_is_read_twice_and_told(tmp_path: P
     assert {SESSION, f"{SESSION}~2"} == set(found)
     assert 1 == len(heard)
     assert 1 == sum(info.usage.output for info in found.values())
+    assert [None, None] == [info.parent for info in found.values()]
 
 
 def test_empty_files_are_no_sessions(tmp_path: Path) -> None:
@@ -440,6 +461,18 @@ def test_a_file_that_begins_with_another_session_continues_it(tmp_path: Path) ->
     info = infos(tmp_path)[OTHER]
 
     assert (SESSION, "continuation") == (info.parent, info.lineage)
+
+
+def test_invented_ids_that_files_share_relate_nothing(tmp_path: Path) -> None:
+    for session in (SESSION, OTHER):
+        log = _talk(session, tag=session)
+        for line, name in zip(log.lines, ("u1", "a1"), strict=True):
+            line["uuid"] = name
+        log.lines[1]["message"]["id"] = "msg_1"
+        written(tmp_path / "p" / f"{session}.jsonl", log.lines)
+
+    assert [None, None] == [info.parent for info in infos(tmp_path).values()]
+    assert {SESSION: 1, OTHER: 1} == _outputs(tmp_path)
 
 
 def test_three_copies_of_a_history_are_counted_once(tmp_path: Path) -> None:
