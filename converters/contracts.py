@@ -185,7 +185,7 @@ class Store(Protocol):
         ...
 
     def decode(self, records: Iterable[Record], /) -> Iterator[Entry]:
-        """Yield the entries that the records say; each record is in exactly one entry, in order."""
+        """Yield the entries that the records say, by their first record; each record is in exactly one entry."""
         ...
 
     def canonical(self, record: Record, /) -> Sequence[bytes | memoryview]:
@@ -205,8 +205,8 @@ class Store(Protocol):
 class Files(Protocol):
     """What a store can do whose sessions are files: say which."""
 
-    def files(self, session_id: str, /) -> Iterator[tuple[str, Path, int]]:
-        """Yield a session's files, its transcript first: the name below the store's root, the path, the bytes that were there."""
+    def files(self, session_id: str, /) -> Iterator[tuple[str, Path]]:
+        """Yield a session's files, its transcript first: the name below the store's root, and the path."""
         ...
 
 
@@ -292,7 +292,7 @@ class SessionView(Protocol):
 
     def entries(self, segment: int = -1, /) -> Iterator[Entry]: ...
 
-    def files(self, segment: int = -1, /) -> Iterator[tuple[str, Path, int]]:
+    def files(self, segment: int = -1, /) -> Iterator[tuple[str, Path]]:
         """Yield the files that a segment consists of, its transcript first, as `Files.files` does; none where it has none."""
         ...
 

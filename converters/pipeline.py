@@ -147,8 +147,7 @@ class View:
         """Yield the entries of a segment."""
         return self._store.decode(self.records(segment))
 
-
-    def files(self, segment: int = -1) -> Iterator[tuple[str, Path, int]]:
+    def files(self, segment: int = -1) -> Iterator[tuple[str, Path]]:
         """Yield the files that a segment consists of."""
         if isinstance(self._store, Files):
             yield from self._store.files(self._ids[segment])

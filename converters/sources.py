@@ -13,7 +13,7 @@ from contextlib import ExitStack, suppress
 from importlib import import_module
 from itertools import product
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from satchel.contracts import Store
 from satchel.errors import NotAStore, NotFound, StoreError, UsageError
@@ -76,7 +76,9 @@ def find(
             if profile is None:
                 found = [source for source in found if source.profile is None] or found
             if not found:
-                raise NotFound(f"there is no {word} store here (looked at {_looked_at(environ)}); name it with --from PATH", subject=word)
+                raise NotFound(
+                    f"there is no {word} store here (looked at {_looked_at(environ)}); name it with --from PATH", subject=word
+                )
             sources += found
         elif word == "-":
             sources.append(_from_stdin())
@@ -107,10 +109,8 @@ def find_all(*, profile: str | None = None, environ: Mapping[str, str] = os.envi
 
 
 def _looked_at(environ: Mapping[str, str]) -> str:
-    from satchel.formats.claude_code.homes import places as of_claude
-    from satchel.formats.codex.homes import places as of_codex
-
-    return ", ".join(str(path) for path in (_home(environ), *of_claude(environ), *of_codex(environ)))
+    names = (("CLAUDE_CONFIG_DIR", "~/.claude"), ("CODEX_HOME", "~/.codex"))
+    return ", ".join([str(_home(environ)), *(os.path.expanduser(environ.get(name) or usual) for name, usual in names)])
 
 
 def _home(environ: Mapping[str, str]) -> Path:
@@ -266,9 +266,14 @@ def open_all(
     """
     opened = 0
     last: StoreError | None = None
+    databases: dict[str, Store] = {}
     for source in sources:
         reader = registry.reader(source.reader)
-        options = {"profile": source.profile} if source.profile is not None else {}
+        options: dict[str, Any] = {"profile": source.profile} if source.profile is not None else {}
+        database = databases.get(real_path(source.path))
+        if source.reader == "legacy" and database is not None:
+            # What the database of the same home holds is shown from there.
+            options["known"] = {info.id for info in database.sessions(counts=False)}.__contains__
         try:
             store = reader.open(source.path, listen=listen, private=private, **options)
         except StoreError as error:
@@ -279,6 +284,8 @@ def open_all(
             continue
         opened += 1
         stack.enter_context(store)
+        if source.reader == "hermes":
+            databases[real_path(source.path.parent)] = store
         yield source, store
     if not opened and last is not None:
         raise last

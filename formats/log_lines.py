@@ -238,7 +238,7 @@ def _pieces(text: str) -> list[tuple[str, Any]]:
     at = begin = 0
     while begin < len(text):
         begin = _skip(text, begin)
-        fault = begin
+        fault = end = begin
         value = None
         try:
             value, end = _decode_at(text, begin)

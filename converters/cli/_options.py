@@ -111,7 +111,12 @@ def filters(*, live: bool = False, archived: bool = False) -> Callable[[Function
         ),
         click.option("--source", multiple=True, metavar="NAME", help="Source, exactly (cli, telegram, …). Repeatable."),
         click.option("--exclude-source", multiple=True, metavar="NAME", help="Not this source. Repeatable."),
-        click.option("--agent", multiple=True, metavar="NAME", help="Who wrote it: hermes, claude, codex, or a plug-in's agent. Repeatable."),
+        click.option(
+            "--agent",
+            multiple=True,
+            metavar="NAME",
+            help="Who wrote it: hermes, claude, codex, or a plug-in's agent. Repeatable.",
+        ),
         click.option("--pinned", is_flag=True, help="Pinned sessions only."),
     ]
     if live:

@@ -63,7 +63,7 @@ class Mapped:
         """Yield the entries of a segment, as the session's own store says them."""
         return self._session.entries(segment)
 
-    def files(self, segment: int = -1) -> Iterator[tuple[str, Path, int]]:
+    def files(self, segment: int = -1) -> Iterator[tuple[str, Path]]:
         """Yield nothing: rows are made."""
         yield from ()
 

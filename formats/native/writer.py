@@ -13,9 +13,10 @@ from types import TracebackType
 from typing import Any, Literal
 
 from satchel.contracts import Export, SessionView, Stream, Target, Written
-from satchel.errors import StoreError, UsageError
+from satchel.errors import StoreChanged, StoreError, UsageError
 from satchel.events import Listener
 from satchel.formats.model import Message
+from satchel.formats.regular import open_regular
 from satchel.jsontext import dumps
 
 __all__ = ["file_name", "layout", "name", "open", "suffix"]
@@ -65,13 +66,13 @@ class NativeExport:
                     "Codex and Hermes' legacy files; use jsonl",
                     subject=session.ids[segment],
                 )
-            named = {self._name(relative, path): (path, size) for relative, path, size in files}
+            named = {self._name(relative, path): path for relative, path in files}
             first = first or next(iter(named))
             if session.redacted:
-                self._write_records(session, segment, {name: path for name, (path, _) in named.items()})
+                self._write_records(session, segment, named)
             else:
-                for name, (path, size) in named.items():
-                    self._copy(name, path, size)
+                for name, path in named.items():
+                    self._copy(name, path)
             for entry in session.entries(segment):
                 if isinstance(entry, Message):
                     counts[entry.state] += 1
@@ -86,12 +87,12 @@ class NativeExport:
             found = f"store-{number}/{relative}"
         return found
 
-    def _copy(self, named: str, path: Path, size: int) -> None:
+    def _copy(self, named: str, path: Path) -> None:
         if named in self._written:
             return
         self._written[named] = path
         stream = self._target.stream(named)
-        for piece in _bytes(path, size):
+        for piece in _bytes(path):
             stream.write(piece)
         self._target.finish(stream)
 
@@ -111,14 +112,15 @@ class NativeExport:
             self._target.finish(stream)
 
 
-def _bytes(path: Path, size: int) -> Iterator[bytes]:
+def _bytes(path: Path) -> Iterator[bytes]:
+    """Yield the bytes of a file, as many as it has now: what is appended meanwhile is for the next time."""
     try:
-        with path.open("rb") as file:
-            left = size
+        with open_regular(path) as file:
+            left = os.fstat(file.fileno()).st_size
             while left and (piece := file.read(min(left, _CHUNK))):
                 left -= len(piece)
                 yield piece
     except OSError as error:
         raise StoreError(f"{path} cannot be read: {error.strerror or error}", subject=path) from error
     if left:
-        raise StoreError(f"{path} is shorter than it was: it changed while it was read; try again", subject=path)
+        raise StoreChanged(f"{path} is shorter than it was: it changed while it was read; try again", subject=path)

@@ -88,7 +88,7 @@ class _View:
     def entries(self, segment: int = -1, /) -> Iterator[Entry]:
         yield from ENTRIES
 
-    def files(self, segment: int = -1, /) -> Iterator[tuple[str, Path, int]]:
+    def files(self, segment: int = -1, /) -> Iterator[tuple[str, Path]]:
         yield from ()
 
 

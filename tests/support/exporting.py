@@ -77,7 +77,7 @@ class View:
     def entries(self, segment: int = -1, /) -> Iterator[Entry]:
         return self._store.decode(self.records(segment))
 
-    def files(self, segment: int = -1, /) -> Iterator[tuple[str, Path, int]]:
+    def files(self, segment: int = -1, /) -> Iterator[tuple[str, Path]]:
         if isinstance(self._store, Files):
             yield from self._store.files(self.ids[segment])
 
