@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Claim",
     "Dialect",
+    "Drifting",
     "Export",
     "Files",
     "Lineage",
@@ -198,6 +199,15 @@ class Store(Protocol):
 
     def facts(self) -> dict[str, Any]:
         """Return what `doctor` shows of the store: JSON-ready, by name."""
+        ...
+
+
+@runtime_checkable
+class Drifting(Protocol):
+    """What a store can do whose format drifts from version to version: say what of it is not known."""
+
+    def drift(self) -> Mapping[str, Mapping[str, int]]:
+        """Return by the agent's version how often each type and key was met that the reader does not know."""
         ...
 
 

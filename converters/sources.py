@@ -20,14 +20,13 @@ from satchel.errors import NotAStore, NotFound, StoreError, UsageError
 from satchel.events import Listener, Problem, ignore
 from satchel.formats import registry
 
-__all__ = ["Source", "find", "find_all", "open_all", "real_path", "spare"]
+__all__ = ["Source", "find", "find_all", "of_agents", "open_all", "real_path", "spare"]
 
-AGENTS = ("hermes", "claude", "codex", "legacy")
-"""What `--from` takes for the stores that an agent leaves in its home; "legacy" are Hermes' transcripts from before its database."""
+AGENTS = ("hermes", "claude", "legacy")
+"""What `--from` takes for the stores that an agent leaves in its home; "legacy" are Hermes' session files."""
 
 _HOMES = {
     "claude": "satchel.formats.claude_code.homes",
-    "codex": "satchel.formats.codex.homes",
     "legacy": "satchel.formats.hermes_legacy.homes",
 }
 
@@ -105,12 +104,17 @@ def find_all(*, profile: str | None = None, environ: Mapping[str, str] = os.envi
     found = _of_profile([Source("hermes", path, name) for path, name in stores(_home(environ), listen=listen)], profile)
     if profile is not None and profile != "all":
         return found
-    return found + [Source(agent, path) for agent in _HOMES for path in import_module(_HOMES[agent]).homes(environ)]
+    return found + of_agents(environ)
+
+
+def of_agents(environ: Mapping[str, str]) -> list[Source]:
+    """Return the stores that are files, where their agents leave them."""
+    return [Source(agent, path) for agent in _HOMES for path in import_module(_HOMES[agent]).homes(environ)]
 
 
 def _looked_at(environ: Mapping[str, str]) -> str:
-    names = (("CLAUDE_CONFIG_DIR", "~/.claude"), ("CODEX_HOME", "~/.codex"))
-    return ", ".join([str(_home(environ)), *(os.path.expanduser(environ.get(name) or usual) for name, usual in names)])
+    claude = environ.get("CLAUDE_CONFIG_DIR") or "~/.claude"
+    return f"{_home(environ)}, {os.path.expanduser(claude)}"
 
 
 def _home(environ: Mapping[str, str]) -> Path:

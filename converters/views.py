@@ -360,7 +360,8 @@ def _statistics(sources: Sequence[Source], selection: Selection, listen: Listene
         opened = list(open_all(stack, sources, listen=hear, private=private))
         stores = [store for _, store in opened]
         for source, store in opened:
-            figures = Figures(label=store.label, format=store.format, profile=source.profile, bytes=source.path.stat().st_size)
+            octets = store.facts().get("bytes") or source.path.stat().st_size
+            figures = Figures(label=store.label, format=store.format, profile=source.profile, bytes=octets)
             total.bytes += figures.bytes
             each.append(figures)
         for info in select(scan(stores), selection, ended_only=False, hide_archived=False, tally=tally):

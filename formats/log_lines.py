@@ -30,7 +30,9 @@ BLANK = b"\xef\xbb\xbf \t\r\n"
 """Bytes of which a line may consist that says nothing."""
 
 Report = Callable[[int, str, int], None]
-"""Hears of what is wrong with a line: its number, what it is, and how many records are lost by it."""
+"""
+Hears of what is wrong with a line: its number, what it is, and how many records are lost by it; none is where its bytes are kept.
+"""
 
 _ZSTD = b"\x28\xb5\x2f\xfd"
 _BUFFER = 1 << 20
@@ -210,10 +212,10 @@ def records_of(line: bytes, number: int, error: JsonError, *, report: Report) ->
             if torn
             else "NUL bytes stand on this line beside a record"
         )
-        report(number, f"{what}; what is whole is read", torn)
+        report(number, f"{what}; what is whole is read, the rest is kept as it stands", 0)
     elif torn:
         what = "is cut off" if not line.endswith(b"\n") else f"is no record ({error})"
-        report(number, what, 1)
+        report(number, f"{what}; it is kept as it stands", 0)
     else:
         report(number, "holds nothing but NUL bytes", 0)
     for piece, value in pieces:

@@ -118,7 +118,8 @@ class Mapped:
             "cache_write_tokens": total["cache_write"],
             "cwd": info.cwd,
             "end_reason": info.end_reason,
-            "ended_at": None if info.live else newest,
+            # Whether it is live is a matter of the moment, and no fact of the session.
+            "ended_at": newest,
             "estimated_cost_usd": info.cost,
             "git_branch": info.git_branch,
             "input_tokens": total["input"],
