@@ -223,7 +223,7 @@ def _count(value: Any) -> int:
 
 def most(one: Usage | None, other: Usage | None) -> Usage | None:
     """Return the greater of what two lines of one answer say, count by count: early lines have placeholders."""
-    if one is None or other is None or one == other:
+    if one is other or one is None or other is None:
         return one or other
     return Usage(**{key: max(getattr(one, key), getattr(other, key)) for key in _COUNTS})
 

@@ -119,6 +119,7 @@ class _Reading:
         self.is_agent: bool | None = None
         self.calls: dict[str, str] = {}
         self.outputs: dict[str, str] = {}
+        self.boundary = 0
         self.held = 0
         self.flag = 0
         self.unread: list[str] = []
@@ -139,6 +140,7 @@ class _Reading:
             return Note(kind=record.kind, data=data, records=(record,)), None, False
         if type(key) is Numbered:
             self.plan = plan = key.plan
+            self.boundary = plan.boundary
             if key < len(plan.flags):
                 self.flag = flag = plan.flags[key]
         if not isinstance(data, dict):
@@ -328,10 +330,9 @@ class _Reading:
         extra: dict[str, Any] = {}
         if flag & COPIED:
             extra["copied"] = True
-        forked = data.get("forkedFrom")
-        if isinstance(forked, dict):
-            extra["copied"] = forked.get("sessionId") or True
-        if self.plan is not None and record.key < self.plan.boundary:
+        if "forkedFrom" in data and isinstance(data["forkedFrom"], dict):
+            extra["copied"] = data["forkedFrom"].get("sessionId") or True
+        if self.boundary and record.key < self.boundary:
             extra["compacted"] = True
         return extra
 
