@@ -61,10 +61,11 @@ def find(
         UsageError: A profile is not there.
     """
     if not wanted:
-        found = find_all(profile=profile, environ=environ, listen=listen)
         if only_main and profile is None:
-            main = [source for source in found if source.reader == "hermes" and source.profile is None]
-            found = main or found
+            main = [source for source in _of_hermes(None, environ, listen) if source.profile is None]
+            if main:
+                return main
+        found = find_all(profile=profile, environ=environ, listen=listen if not only_main else ignore)
         if not found:
             raise NotFound(f"no session store was found (looked at {_looked_at(environ)}); name one with --from PATH")
         return found
@@ -99,17 +100,20 @@ def real_path(path: str | os.PathLike[str]) -> str:
 
 def find_all(*, profile: str | None = None, environ: Mapping[str, str] = os.environ, listen: Listener = ignore) -> list[Source]:
     """Return every store that is where its agent leaves it. Raises UsageError for a profile that is not there."""
+    found = _of_hermes(profile, environ, listen)
+    return found if profile is not None and profile != "all" else found + of_agents(environ)
+
+
+def _of_hermes(profile: str | None, environ: Mapping[str, str], listen: Listener) -> list[Source]:
     from satchel.formats.hermes_state.homes import stores
 
-    found = _of_profile([Source("hermes", path, name) for path, name in stores(_home(environ), listen=listen)], profile)
-    if profile is not None and profile != "all":
-        return found
-    return found + of_agents(environ)
+    return _of_profile([Source("hermes", path, name) for path, name in stores(_home(environ), listen=listen)], profile)
 
 
 def of_agents(environ: Mapping[str, str]) -> list[Source]:
-    """Return the stores that are files, where their agents leave them."""
-    return [Source(agent, path) for agent in _HOMES for path in import_module(_HOMES[agent]).homes(environ)]
+    """Return the stores that are files, where their agents leave them; a home without a session is none."""
+    homes = ((agent, path) for agent, where in _HOMES.items() for path in import_module(where).homes(environ))
+    return [Source(agent, path) for agent, path in homes if registry.reader(agent).sniff(path) is not None]
 
 
 def _looked_at(environ: Mapping[str, str]) -> str:

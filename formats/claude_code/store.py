@@ -185,7 +185,7 @@ class ClaudeStore:
 
     def _report_of(self, path: Path | None) -> Any:
         def report(number: int, what: str, lost: int) -> None:
-            self._told_once(f"{path}:{number}", what if lost == 0 else f"this line {what}", lost)
+            self._told_once(f"{path}:{number}", what, lost)
 
         return report
 

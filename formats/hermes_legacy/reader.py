@@ -22,7 +22,7 @@ from satchel.formats.hermes_legacy.documents import Document
 from satchel.formats.hermes_legacy.files import LegacyFile, identify, is_home, names, roots, routing, single, time_of_id
 from satchel.formats.hermes_legacy.merge import Plan, document, plan
 from satchel.formats.hermes_rows import number, text_of
-from satchel.formats.log_lines import LINE, LogFile, canonical
+from satchel.formats.log_lines import KEPT, LINE, LogFile, canonical
 
 if TYPE_CHECKING:
     from satchel.formats.model import Entry, Message
@@ -362,7 +362,7 @@ class LegacyStore:
     def _told_of(self, session_id: str) -> Callable[[LegacyFile], Callable[[int, str, int], None]]:
         def of(file: LegacyFile) -> Callable[[int, str, int], None]:
             def report(line: int, what: str, lost: int) -> None:
-                if lost:
+                if lost or what.endswith(KEPT):
                     self._damaged.add(session_id)
                 self._tell(f"{file.path}:{line}", what, lost)
 

@@ -13,6 +13,7 @@ from claude_lines import opened
 
 from satchel.contracts import Usage
 from satchel.formats.claude_code import reader
+from satchel.formats.log_lines import KEPT
 from satchel.formats.model import Message, Note, ToolCall, ToolResult, Unknown
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden" / "claude-report.json"
@@ -44,7 +45,7 @@ def _report(file: Path) -> dict[str, Any]:
         "results": len(results),
         "paired": len(set(calls) & set(results)),
         "unknown_blocks": sum(isinstance(block, Unknown) for block in blocks),
-        "damaged": sum(problem.lost for problem in heard),
+        "damaged": sum(problem.message.endswith(KEPT) for problem in heard),
         "tokens": [getattr(info.usage, field) for field in FIELDS],
     }
 
