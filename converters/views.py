@@ -69,6 +69,7 @@ class Row:
             "title": info.title,
             "preview": self.preview,
             "agent": info.agent,
+            "format": info.format,
             "source": info.source,
             "store": info.store,
             "profile": info.profile,

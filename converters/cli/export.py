@@ -141,9 +141,16 @@ def command(
 def _tell_others(stores: list[Any], quiet: bool) -> None:
     from satchel.sources import find_all
 
-    others = len(find_all()) - len(stores)
-    if others > 0 and not quiet:
-        say(f"{others} more Hermes profile{'s are' if others > 1 else ' is'} here; --profile all takes them too")
+    if quiet:
+        return
+    taken = {store.path for store in stores}
+    left = [store for store in find_all() if store.path not in taken]
+    profiles = sum(store.reader == "hermes" for store in left)
+    if profiles:
+        say(f"{profiles} more Hermes profile{'s are' if profiles > 1 else ' is'} here; --profile all takes them too")
+    agents = sorted({store.reader for store in left} - {"hermes"})
+    if agents:
+        say(f"sessions of {' and '.join(agents)} are here too; {' '.join(f'--from {name}' for name in agents)} takes them")
 
 
 def _summary(outcome: Any, to_stdout: bool, prompts: bool) -> None:

@@ -18,6 +18,7 @@ from satchel.events import Listener
 from satchel.formats.model import Message
 from satchel.formats.regular import open_regular
 from satchel.jsontext import dumps
+from satchel.naming import safe_id
 
 __all__ = ["file_name", "layout", "name", "open", "suffix"]
 
@@ -46,7 +47,7 @@ class NativeExport:
 
     def __init__(self, target: Target) -> None:
         self._target = target
-        self._written: dict[str, Path] = {}
+        self._written: dict[str, Path | None] = {}
 
     def __enter__(self) -> NativeExport:
         return self
@@ -59,17 +60,19 @@ class NativeExport:
         counts = {"live": 0, "compacted": 0, "rewound": 0, "sidechain": 0}
         first: str | None = None
         for segment in range(len(session.ids)):
-            files = list(session.files(segment))
-            if not files:
+            if session.dialect == "hermes":
                 raise UsageError(
-                    f"session {session.ids[segment]} has no file of its own: the format native takes sessions of Claude Code, "
-                    "Codex and Hermes' legacy files; use jsonl",
+                    f"session {session.ids[segment]} has no file of its own: the format native takes sessions that come from "
+                    "logs; use jsonl",
                     subject=session.ids[segment],
                 )
+            # A session whose lines stand among those of others, as in a history of prompts, gets a file for them.
+            files: list[tuple[str, Path | None]] = [*session.files(segment)]
+            files = files or [(safe_id(session.ids[segment]) + suffix, None)]
             named = {self._name(relative, path): path for relative, path in files}
             first = first or next(iter(named))
-            if session.redacted:
-                self._write_records(session, segment, named)
+            if session.redacted or None in named.values():
+                self._write_records(session, segment, next(iter(named)))
             else:
                 for name, path in named.items():
                     self._copy(name, path)
@@ -79,7 +82,7 @@ class NativeExport:
         rewound = counts["rewound"] + counts["sidechain"]
         return Written(file=first, messages=counts["live"], compacted=counts["compacted"], rewound=rewound)
 
-    def _name(self, relative: str, path: Path) -> str:
+    def _name(self, relative: str, path: Path | None) -> str:
         """Return the name of a file in the folder; two stores may have files of the same name."""
         found, number = relative, 1
         while self._written.get(found, path) != path:
@@ -87,8 +90,8 @@ class NativeExport:
             found = f"store-{number}/{relative}"
         return found
 
-    def _copy(self, named: str, path: Path) -> None:
-        if named in self._written:
+    def _copy(self, named: str, path: Path | None) -> None:
+        if named in self._written or path is None:
             return
         self._written[named] = path
         stream = self._target.stream(named)
@@ -96,9 +99,8 @@ class NativeExport:
             stream.write(piece)
         self._target.finish(stream)
 
-    def _write_records(self, session: SessionView, segment: int, files: Mapping[str, Path]) -> None:
-        """Write the records of a session whose data were changed: its lines as one file, and each file beside it."""
-        main = next(iter(files))
+    def _write_records(self, session: SessionView, segment: int, main: str) -> None:
+        """Write the records of a session: its lines as one file, and each file beside it."""
         streams: dict[str, Stream] = {}
         for record in session.records(segment):
             named = main if record.kind == "line" else os.path.join(os.path.dirname(main), str(record.key))
@@ -106,9 +108,10 @@ class NativeExport:
                 if named in self._written:
                     continue
                 streams[named] = self._target.stream(named)
-            streams[named].write(record.raw if record.raw is not None else dumps(record.data) + b"\n")
+            data = record.raw if record.raw is not None else dumps(record.data)
+            streams[named].write(data if data.endswith(b"\n") else data + b"\n")
         for named, stream in streams.items():
-            self._written[named] = files.get(named, Path(named))
+            self._written[named] = None
             self._target.finish(stream)
 
 

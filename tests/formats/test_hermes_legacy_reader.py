@@ -351,7 +351,7 @@ def test_damage_costs_its_own_file_and_is_told_once(home: Path) -> None:
     assert 3 == infos[KNOT].messages
     told = [(Path(event.where).name.partition(":")[0], event.lost > 0) for event in heard if isinstance(event, Problem)]
     assert sorted(told) == [
-        ("20251205_000000_dd.jsonl", True),
+        ("20251205_000000_dd.jsonl", False),
         ("notes.json", False),
         ("pipe.jsonl", True),
         (cut.name, True),
