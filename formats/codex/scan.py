@@ -4,10 +4,13 @@ What the beginning and the end of a rollout say of its session.
 
 from __future__ import annotations
 
+import re
+from collections import deque
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from satchel.errors import JsonError
+from satchel.errors import JsonError, StoreError
 from satchel.formats.codex.document import Document
 from satchel.formats.codex.injected import asked, is_injected
 from satchel.formats.codex.items import person_parts
@@ -22,7 +25,9 @@ __all__ = ["Facts", "read", "short"]
 _HEAD = 96 << 10
 _MORE = 1 << 20
 """So far a prompt is looked for, in bytes, where the beginning has none."""
+_TAIL = 32 << 10
 _PACKED = 1 << 20
+"""A compressed file that is longer, in bytes, is not read to its end for a list."""
 _MACHINES = words("review compact memory_consolidation guardian guardian_review memory_consolidation_v2 auto_review")
 
 
@@ -127,16 +132,31 @@ def read(log: LogFile) -> Facts:
 
 
 def _ends(log: LogFile) -> tuple[list[bytes], list[bytes]]:
-    if not log.compressed or log.size <= _PACKED:
+    if not log.compressed:
         return head_and_tail(log, head=_HEAD)
-    with log.open() as file:
-        return file.readlines(_HEAD), []
+    # What can be read of a damaged one says something too; reading its records tells of the damage.
+    first: list[bytes] = []
+    last: deque[bytes] = deque()
+    read = kept = 0
+    with suppress(StoreError):
+        for line in log.lines():
+            if read < _HEAD:
+                first.append(line)
+                read += len(line)
+                continue
+            if log.size > _PACKED:
+                break
+            last.append(line)
+            kept += len(line)
+            while kept > _TAIL and len(last) > 1:
+                kept -= len(last.popleft())
+    return first, list(last)
 
 
 def _look_further(facts: Facts, log: LogFile) -> None:
-    with log.open() as file:
-        read = 0
-        while read < _MORE and facts.prompt is None and (line := file.readline()):
+    read = 0
+    with suppress(StoreError):
+        for line in log.lines():
             read += len(line)
             # Long lines are outputs and histories.
             if len(line) < _HEAD and b"user" in line:
@@ -144,6 +164,8 @@ def _look_further(facts: Facts, log: LogFile) -> None:
                 _see(Facts(), line, spoken)
                 if spoken:
                     facts.prompt = spoken[0]
+            if read >= _MORE or facts.prompt is not None:
+                break
 
 
 def _unheard(number: int, what: str, lost: int) -> None:
@@ -211,8 +233,6 @@ def _event(facts: Facts, payload: dict[str, Any], spoken: list[str] | None) -> N
 
 def _cwd(content: Any) -> str | None:
     """Return the folder that the fragment on the surroundings names."""
-    import re
-
     for text in texts(content):
         if "<environment_context>" in text:
             found = re.search(r"<cwd>(.*?)</cwd>|Current working directory: (.+)", text)

@@ -68,6 +68,8 @@ def _database(path: Path, titles: Titles) -> None:
     snapshot = open_snapshot(path)
     try:
         connection = snapshot.connection
+        # A damaged one would only seem to have no tables.
+        connection.execute("SELECT name FROM sqlite_master").fetchall()
         for row in _rows(connection, "threads", ("id", "name", "title")):
             id = text_of(row["id"])
             if id is None:
