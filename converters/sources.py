@@ -22,11 +22,12 @@ from satchel.formats import registry
 
 __all__ = ["Source", "find", "find_all", "of_agents", "open_all", "real_path", "spare"]
 
-AGENTS = ("hermes", "claude", "legacy")
+AGENTS = ("hermes", "claude", "codex", "legacy")
 """What `--from` takes for the stores that an agent leaves in its home; "legacy" are Hermes' session files."""
 
 _HOMES = {
     "claude": "satchel.formats.claude_code.homes",
+    "codex": "satchel.formats.codex.homes",
     "legacy": "satchel.formats.hermes_legacy.homes",
 }
 
@@ -117,8 +118,8 @@ def of_agents(environ: Mapping[str, str]) -> list[Source]:
 
 
 def _looked_at(environ: Mapping[str, str]) -> str:
-    claude = environ.get("CLAUDE_CONFIG_DIR") or "~/.claude"
-    return f"{_home(environ)}, {os.path.expanduser(claude)}"
+    names = (("CLAUDE_CONFIG_DIR", "~/.claude"), ("CODEX_HOME", "~/.codex"))
+    return ", ".join([str(_home(environ)), *(os.path.expanduser(environ.get(name) or usual) for name, usual in names)])
 
 
 def _home(environ: Mapping[str, str]) -> Path:

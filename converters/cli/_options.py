@@ -38,7 +38,7 @@ def sources(function: Function) -> Function:
                 "--from",
                 "from_",
                 multiple=True,
-                metavar="hermes|claude|legacy|PATH|-",
+                metavar="hermes|claude|codex|legacy|PATH|-",
                 help="Where to read: an agent's name, a store, a folder, an export, or - for standard input. May be repeated.",
             ),
             click.option("--profile", metavar="NAME|all", help="A named profile of Hermes, `default`, or `all`."),
@@ -115,7 +115,7 @@ def filters(*, live: bool = False, archived: bool = False) -> Callable[[Function
             "--agent",
             multiple=True,
             metavar="NAME",
-            help="Who wrote it: hermes, claude, or a plug-in's agent. Repeatable.",
+            help="Who wrote it: hermes, claude, codex, or a plug-in's agent. Repeatable.",
         ),
         click.option("--pinned", is_flag=True, help="Pinned sessions only."),
     ]

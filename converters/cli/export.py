@@ -150,7 +150,8 @@ def _tell_others(stores: list[Any], quiet: bool) -> None:
         say(f"{profiles} more Hermes profile{'s are' if profiles > 1 else ' is'} here; --profile all takes them too")
     agents = sorted({store.reader for store in left} - {"hermes"})
     if agents:
-        say(f"sessions of {' and '.join(agents)} are here too; {' '.join(f'--from {name}' for name in agents)} takes them")
+        names = " and ".join(filter(None, (", ".join(agents[:-1]), agents[-1])))
+        say(f"sessions of {names} are here too; {' '.join(f'--from {name}' for name in agents)} takes them")
 
 
 def _summary(outcome: Any, to_stdout: bool, prompts: bool) -> None:

@@ -16,21 +16,23 @@ MAIN = "1f0c5b9e-0000-4000-8000-000000000001"
 
 @pytest.fixture
 def homes(story: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Path]:
-    """Return the homes of three agents, each with sessions; the environment names them."""
-    found = {"claude": tmp_path / "claude", "legacy": story.parent}
+    """Return the homes of the agents, each with sessions; the environment names them."""
+    found = {"claude": tmp_path / "claude", "codex": tmp_path / "codex", "legacy": story.parent}
     shutil.copytree(FIXTURES / "claude_code" / "home", found["claude"])
+    shutil.copytree(FIXTURES / "codex" / "home", found["codex"])
     shutil.copytree(FIXTURES / "hermes_legacy" / "home", found["legacy"], dirs_exist_ok=True)
     monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(found["claude"]))
+    monkeypatch.setenv("CODEX_HOME", str(found["codex"]))
     return found
 
 
 def test_a_list_has_the_sessions_of_every_agent(satchel: Callable[..., Any], homes: dict[str, Path]) -> None:
     rows = json.loads(satchel("list", "--limit", "0", "--json").out)
-    assert {"claude", "hermes", "legacy"} == {row["format"] for row in rows}
+    assert {"claude", "codex", "hermes", "legacy"} == {row["format"] for row in rows}
     ids = [row["id"] for row in rows]
     assert MAIN in ids
     assert len(ids) == len(set(ids))
-    for agent, formats in (("claude", {"claude"}), ("hermes", {"hermes", "legacy"})):
+    for agent, formats in (("claude", {"claude"}), ("codex", {"codex"}), ("hermes", {"hermes", "legacy"})):
         chosen = json.loads(satchel("list", "--limit", "0", "--json", "--agent", agent).out)
         assert formats == {row["format"] for row in chosen}
 
@@ -39,10 +41,10 @@ def test_an_export_takes_hermes_database_and_says_what_else_is_there(
     satchel: Callable[..., Any], homes: dict[str, Path], tmp_path: Path
 ) -> None:
     done = satchel("export", str(tmp_path / "out.jsonl"))
-    assert "sessions of claude and legacy are here too; --from claude --from legacy takes them" in done.err
+    assert "sessions of claude, codex and legacy are here too; --from claude --from codex --from legacy takes them" in done.err
 
 
-@pytest.mark.parametrize("agent", ["claude", "legacy"])
+@pytest.mark.parametrize("agent", ["claude", "codex", "legacy"])
 def test_an_export_of_an_agents_sessions_is_verified_and_read_back(
     satchel: Callable[..., Any], homes: dict[str, Path], tmp_path: Path, agent: str
 ) -> None:
@@ -50,7 +52,7 @@ def test_an_export_of_an_agents_sessions_is_verified_and_read_back(
     assert 0 == satchel("export", out, "--from", agent, "--raw").status
     assert 0 == satchel("verify", out, "--content").status
     lines = [json.loads(line) for line in Path(out).read_bytes().splitlines()]
-    listed = json.loads(satchel("list", "--limit", "0", "--json", "--from", agent).out)
+    listed = json.loads(satchel("list", "--limit", "0", "--json", "--include-archived", "--from", agent).out)
     assert {row["id"] for row in listed} == {line["id"] for line in lines}
     assert all(line["satchel"]["dialect"] == agent and line["satchel"]["native"] for line in lines)
     assert 0 == satchel("export", again, "--from", out).status
@@ -60,7 +62,7 @@ def test_an_export_of_an_agents_sessions_is_verified_and_read_back(
     }
 
 
-@pytest.mark.parametrize("agent", ["claude", "legacy"])
+@pytest.mark.parametrize("agent", ["claude", "codex", "legacy"])
 def test_original_files_are_copied_byte_for_byte(
     satchel: Callable[..., Any], homes: dict[str, Path], tmp_path: Path, agent: str
 ) -> None:
@@ -74,10 +76,10 @@ def test_original_files_are_copied_byte_for_byte(
     assert own < copied.keys()
     # Prompts whose transcript is gone stand in a history with others.
     prompts = {name for name in copied if "/" not in name} - own
-    assert (agent == "claude") is bool(prompts)
+    assert (agent != "legacy") is bool(prompts)
     for name in copied.keys() - own - prompts:
         assert (homes[agent] / name).read_bytes() == copied[name], name
-    history = (homes["claude"] / "history.jsonl").read_bytes().splitlines()
+    history = (homes[agent] / "history.jsonl").read_bytes().splitlines() if prompts else []
     assert all(line in history for name in prompts for line in copied[name].splitlines())
     logs = {
         p.relative_to(homes[agent]).as_posix() for p in homes[agent].rglob("2*.jsonl" if agent == "legacy" else "projects/**/*")

@@ -1,0 +1,485 @@
+"""
+What must be known of a whole session before its lines can be decoded one by one.
+
+Most of what is said stands twice in a rollout: as an item of what the model was given and gave, and as an event for the screen.
+The items are the conversation. An event is a message only where its item is missing; which those are, what the person took back
+later, which prompts nobody typed and which tokens belong to which answer is found out here, in one pass before.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+from satchel.contracts import Record, Usage
+from satchel.errors import JsonError
+from satchel.formats.codex.injected import normal
+from satchel.formats.codex.items import person_parts
+from satchel.formats.codex.shapes import CALLS, OUTPUTS, item_type, shape, text_of, texts, words
+from satchel.formats.log_lines import BLANK, LogFile, records_of
+from satchel.jsontext import loads
+
+__all__ = ["Numbered", "Plan", "make", "numbered", "place"]
+
+# In the order in which Codex writes keys: lines of which no more than the type need be known here.
+_LIGHT = re.compile(
+    rb'\{"timestamp":"[^"]{8,40}",(?:"ordinal":\d+,)?"type":"(?:(compacted|world_state)"|response_item","payload":\{"type":"'
+    rb'(?:(function_call|custom_tool_call)|(function_call_output|custom_tool_call_output|ghost_snapshot))")'
+)
+_HEAVY = 2048
+"""A line that is shorter, in bytes, is parsed."""
+
+_SAID = {"agent_message": "assistant", "agent_reasoning": "reasoning", "agent_reasoning_raw_content": "reasoning"}
+_SAID_ITEMS = {"UserMessage": "user", "AgentMessage": "assistant", "Reasoning": "reasoning"}
+_TOOL_EVENTS = words(
+    """exec_command_end patch_apply_end mcp_tool_call_end web_search_end image_generation_end
+    dynamic_tool_call_response tool_call"""
+)
+_TOOL_ITEMS = words("""CommandExecution FileChange McpToolCall WebSearch ImageGeneration DynamicToolCall CollabAgentToolCall""")
+_COUNTS = ("input_tokens", "cached_input_tokens", "cache_write_input_tokens", "output_tokens", "reasoning_output_tokens")
+_NONE = (0, 0, 0, 0, 0)
+Vector = tuple[int, ...]
+
+
+def place(segment: int, line: int, piece: int) -> int:
+    """Return what orders the records of a session: those of a file by line, and those on one line."""
+    return segment << 48 | line << 12 | min(piece, 4095)
+
+
+class Numbered(int):
+    """The number of a line, with its place in the session and the session's plan: they go along wherever the record does."""
+
+    at: int
+    plan: Plan
+
+
+class Plan:
+    """What was found of a session; see the module. Sets and keys are of places."""
+
+    __slots__ = ("_ends", "_starts", "copied", "fallback", "injected", "total", "usage")
+
+    def __init__(self) -> None:
+        self.injected: set[int] = set()
+        """Messages under a person's role that nobody typed, though nothing in them says so."""
+        self.fallback: set[int] = set()
+        """Events that are messages, since there is no item for them."""
+        self.copied: list[tuple[int, int]] = []
+        """From where to where, without it, records are another session's."""
+        self.usage: dict[int, Usage] = {}
+        self.total = Usage()
+        self._starts: list[int] = []
+        self._ends: list[int] = []
+
+    def take_back(self, ranges: Iterable[tuple[int, int]]) -> None:
+        """Mark what stands in these ranges as taken back."""
+        merged: list[list[int]] = []
+        for start, end in sorted(ranges):
+            if merged and start <= merged[-1][1]:
+                merged[-1][1] = max(end, merged[-1][1])
+            else:
+                merged.append([start, end])
+        self._starts = [start for start, _ in merged]
+        self._ends = [end for _, end in merged]
+
+    def is_rewound(self, at: int) -> bool:
+        """Return whether what stands there was taken back later."""
+        if not self._starts:
+            return False
+        index = bisect_right(self._starts, at) - 1
+        return index >= 0 and at < self._ends[index]
+
+    def is_copied(self, at: int) -> bool:
+        """Return whether what stands there was copied from another session."""
+        return any(start <= at < end for start, end in self.copied)
+
+
+def numbered(records: Iterable[Record], segment: int) -> Iterator[tuple[int, Record]]:
+    """Yield records of a file with their places."""
+    last, piece = -1, 0
+    for record in records:
+        if record.key == last:
+            piece += 1
+        else:
+            last, piece = record.key, 0
+        yield place(segment, last, piece), record
+
+
+def quick(log: LogFile, segment: int) -> Iterator[tuple[int, Any, re.Match[bytes] | None]]:
+    """Yield what lines say with their places; of a long one that is known by its beginning, that alone."""
+    for number, line in enumerate(log.lines(), 1):
+        if len(line) > _HEAVY and (light := _LIGHT.match(line)) is not None and line.rstrip().endswith(b"}"):
+            yield place(segment, number, 0), None, light
+            continue
+        try:
+            data = loads(line)
+        except JsonError as error:
+            if line.strip(BLANK):
+                for piece, record in enumerate(records_of(line, number, error, report=_unheard)):
+                    yield place(segment, number, piece), record.data, None
+        else:
+            yield place(segment, number, 0), data, None
+
+
+def _unheard(number: int, what: str, lost: int) -> None:
+    pass
+
+
+class _Window:
+    """A turn, as far as that is marked: what kinds of items it has."""
+
+    __slots__ = ("kinds",)
+
+    def __init__(self) -> None:
+        self.kinds: set[str] = set()
+
+
+class _Exchange(NamedTuple):
+    """Where a message stands: in which turn, before which answer; and whether it has the form of a fragment."""
+
+    window: _Window
+    number: int
+    is_tagged: bool
+
+
+_TAGGED = re.compile(r"\s*<[A-Za-z][\w.:-]*(?:\s[^<>]*)?>.*</[^<>]+>\s*\Z", re.DOTALL)
+_NEAR = 8
+"""So many records lie at most between the two writings of a text."""
+
+
+class _Scan:
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self.window = _Window()
+        self.count = 0
+        self.damaged: list[int] = []
+        """Which records of the session can't be read."""
+        self.exchange = 0
+        """How many items of the model there were."""
+        self.users: list[tuple[int, int, _Exchange, tuple[int, ...]]] = []
+        """Messages in an envelope of which something may have been typed."""
+        self.typed: list[int] = []
+        """Messages without one, and what other agents began a turn with."""
+        self.events: list[tuple[int, int, _Window, str, int]] = []
+        self.asked: set[int] = set()
+        """Before which answers an event says that a person sent something."""
+        self.item_texts: dict[str, set[int]] = {"user": set(), "assistant": set(), "reasoning": set()}
+        self.tool_events: list[int] = []
+        self.has_tools = False
+        self.rollbacks: list[tuple[int, int]] = []
+        self.is_triggered = False
+        self.tokens = _Tokens(plan)
+
+    # What is seen of a line, in the order of the lines.
+
+    def see(self, at: int, data: Any, light: re.Match[bytes] | None, *, copied: bool) -> None:
+        self.count += 1
+        if light is not None:
+            if light[2]:
+                self._model(at, "tools", copied)
+            elif light[3]:
+                self.has_tools = True
+            return
+        if data is None:
+            self.damaged.append(self.count)
+            return
+        kind, payload, bare = shape(data)
+        if kind == "response_item":
+            self._item(at, item_type(payload), payload, data if type(data) is dict else {}, bare, copied)
+        elif kind == "event_msg":
+            self._event(at, payload, copied)
+        elif kind in ("inter_agent_communication", "inter_agent_communication_metadata"):
+            self.is_triggered = bool(payload.get("trigger_turn"))
+            if self.is_triggered and kind == "inter_agent_communication":
+                self.typed.append(at)
+                self.is_triggered = False
+        elif kind == "token_usage_record":
+            self.tokens.record(at, payload, copied=copied)
+
+    def _model(self, at: int, kind: str, copied: bool) -> None:
+        self.window.kinds.add(kind)
+        self.exchange += 1
+        if kind == "tools":
+            self.has_tools = True
+        if not copied:
+            self.tokens.answer(at)
+
+    def _item(self, at: int, kind: str, payload: dict[str, Any], data: dict[str, Any], bare: bool, copied: bool) -> None:
+        if kind in CALLS:
+            self._model(at, "tools", copied)
+        elif kind in OUTPUTS:
+            self.has_tools = True
+        elif kind == "reasoning":
+            found = [normal(text) for text in (*texts(payload.get("summary")), *texts(payload.get("content")))]
+            self.item_texts["reasoning"].update(found)
+            self._model(at, "reasoning" if found else "sealed", copied)
+        elif kind == "agent_message":
+            if self.is_triggered:
+                self.typed.append(at)
+                self.is_triggered = False
+        elif kind == "message":
+            role = payload.get("role")
+            content = payload.get("content", payload.get("message"))
+            if role == "assistant":
+                spoken = texts(content)
+                self.item_texts["assistant"].update(map(normal, spoken))
+                self.item_texts["assistant"].add(normal("\n".join(spoken)))
+                self._model(at, "assistant" if spoken else "sealed", copied)
+            elif role == "user":
+                self._user(at, payload, content, data, bare)
+
+    def _user(self, at: int, payload: dict[str, Any], content: Any, data: dict[str, Any], bare: bool) -> None:
+        spoken = texts(content)
+        found = {normal(text) for text in spoken} | {normal("\n".join(spoken)), normal("".join(spoken))}
+        self.item_texts["user"].update(found)
+        meta = data.get("metadata")
+        if isinstance(meta, dict) and (meta.get("inherited_user_message") or meta.get("compaction_output")):
+            self.plan.injected.add(at)
+            return
+        if not person_parts(content, kinds=kinds_of(payload))[1]:
+            return
+        self.window.kinds.add("user")
+        if bare:
+            self.typed.append(at)
+        else:
+            is_tagged = all(_TAGGED.match(text) for text in spoken)
+            self.users.append((at, self.count, _Exchange(self.window, self.exchange, is_tagged), tuple(found)))
+
+    def _event(self, at: int, payload: dict[str, Any], copied: bool) -> None:
+        kind = text_of(payload.get("type"))
+        if kind == "token_count":
+            self.tokens.count(at, payload, copied=copied)
+        elif kind in ("task_started", "turn_started"):
+            self.window = _Window()
+        elif kind == "user_message":
+            if payload.get("kind") in (None, "plain"):
+                self._said(at, "user", str(payload.get("message") or ""))
+        elif kind in _SAID:
+            self._said(at, _SAID[kind], str(payload.get("message", payload.get("text")) or ""))
+        elif kind == "thread_rolled_back":
+            count = payload.get("num_turns")
+            if type(count) is int and count > 0:
+                self.rollbacks.append((at, count))
+        elif kind in _TOOL_EVENTS:
+            self.tool_events.append(at)
+        elif kind == "item_completed" and isinstance(item := payload.get("item"), dict):
+            what = text_of(item.get("type"))
+            if what in _SAID_ITEMS:
+                spoken = texts(item.get("content")) + texts(item.get("summary_text")) + texts(item.get("raw_content"))
+                self._said(at, _SAID_ITEMS[what], "\n".join(spoken))
+            elif what in _TOOL_ITEMS:
+                self.tool_events.append(at)
+
+    def _said(self, at: int, kind: str, text: str) -> None:
+        if kind == "user":
+            self.asked.add(self.exchange)
+        self.events.append((at, self.count, self.window, kind, normal(text)))
+
+    # What follows from all of it.
+
+    def finish(self, dead: list[tuple[int, int]]) -> None:
+        plan = self.plan
+        for at, count, window, kind, text in self.events:
+            if text not in self.item_texts[kind] and (kind not in window.kinds or self._is_near_damage(count)):
+                plan.fallback.add(at)
+        answers = [at for at, _, _, kind, _ in self.events if kind != "user" and at in plan.fallback]
+        if not self.has_tools:
+            plan.fallback.update(self.tool_events)
+            answers += self.tool_events
+        self._tell_injected()
+        self.tokens.finish(sorted(answers))
+        turns = [at for at, _, _, _ in self.users if at not in plan.injected] + self.typed
+        turns += [at for at, _, _, kind, _ in self.events if kind == "user" and at in plan.fallback]
+        plan.take_back([*dead, *_taken_back(sorted(turns), self.rollbacks)])
+
+    def _is_near_damage(self, count: int) -> bool:
+        """Return whether the other writing of what a record says may be one that can't be read."""
+        index = bisect_right(self.damaged, count - _NEAR - 1)
+        return index < len(self.damaged) and self.damaged[index] <= count + _NEAR
+
+    def _tell_injected(self) -> None:
+        """
+        Find messages that no event says the person sent, in a session whose events say so of others.
+
+        What stands beside a message that an event tells of, or has the form of a fragment, was put in; other texts only where
+        most of the session's have their events, as those of whole rollouts do.
+        """
+        said = {text for _, _, _, kind, text in self.events if kind == "user"}
+        if not said:
+            return
+        # An event that tells of no message is of one whose text was changed on its way.
+        spare: dict[_Window, int] = {}
+        for at, _, window, kind, text in self.events:
+            if kind == "user" and text not in self.item_texts["user"] and at not in self.plan.fallback:
+                spare[window] = spare.get(window, 0) + 1
+        alone: list[int] = []
+        matched = 0
+        for at, count, exchange, found in reversed(self.users):
+            if not said.isdisjoint(found):
+                matched += 1
+            elif self._is_near_damage(count):
+                continue
+            elif spare.get(exchange.window, 0):
+                spare[exchange.window] -= 1
+            elif exchange.number in self.asked or exchange.is_tagged:
+                self.plan.injected.add(at)
+            else:
+                alone.append(at)
+        if len(alone) <= matched:
+            self.plan.injected.update(alone)
+
+
+def kinds_of(payload: dict[str, Any]) -> Any:
+    """Return what the program says of the parts of a message."""
+    passed = payload.get("internal_chat_message_metadata_passthrough")
+    return passed.get("content_item_kinds") if isinstance(passed, dict) else None
+
+
+def _taken_back(turns: list[int], rollbacks: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    alive: list[int] = []
+    coming = iter(turns)
+    turn = next(coming, None)
+    for at, count in rollbacks:
+        while turn is not None and turn < at:
+            alive.append(turn)
+            turn = next(coming, None)
+        if alive:
+            start = alive[-count] if count <= len(alive) else alive[0]
+            del alive[-count:]
+            yield start, at
+
+
+class _Tokens:
+    """
+    Counts tokens once.
+
+    An event has the sum over the thread and the last request's; the same sum again is the same request. A record of its own for
+    each answer, in newer rollouts, says it better, and beside it the events say nothing new.
+    """
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        self._sum: Vector | None = None
+        self._seen: set[str] = set()
+        self._told: Vector | None = None
+        """What a record said that has no sum: the event on the same request is yet to come."""
+        self._answer: int | None = None
+        self._unplaced: list[tuple[int, Vector]] = []
+        self._last = 0
+        self._all = [0, 0, 0, 0, 0]
+
+    def answer(self, at: int) -> None:
+        """Hear of something the model gave."""
+        self._last = at
+        if self._unplaced:
+            for _, counts in self._unplaced:
+                self._put(at, counts)
+            self._unplaced.clear()
+        else:
+            self._answer = at
+
+    def count(self, at: int, payload: dict[str, Any], *, copied: bool) -> None:
+        """Take an event."""
+        info = payload.get("info")
+        if not isinstance(info, dict):
+            return
+        total, last = _vector(info.get("total_token_usage")), _vector(info.get("last_token_usage"))
+        if total is not None and total == self._sum:
+            return
+        if last is None and total is not None:
+            before = self._sum or _NONE
+            fell = any(new < old for new, old in zip(total, before, strict=True))
+            last = total if fell else tuple(new - old for new, old in zip(total, before, strict=True))
+        if total is not None:
+            self._sum = total
+        if last is None or copied:
+            return
+        if self._told == last:
+            self._told = None
+            return
+        self._told = None
+        self._add(at, last)
+
+    def record(self, at: int, payload: dict[str, Any], *, copied: bool) -> None:
+        """Take a record on one answer."""
+        id = text_of(payload.get("response_id"))
+        used, total = _vector(payload.get("usage")), _vector(payload.get("thread_token_usage"))
+        if used is None or (id is not None and id in self._seen):
+            return
+        if id is not None:
+            self._seen.add(id)
+        if total is not None and total == self._sum:
+            return
+        if total is not None:
+            self._sum = total
+        if copied:
+            return
+        self._told = used
+        self._add(at, used)
+
+    def _add(self, at: int, counts: Vector) -> None:
+        for i, count in enumerate(counts):
+            self._all[i] += count
+        if self._answer is not None:
+            self._put(self._answer, counts)
+            self._answer = None
+        elif any(counts):
+            self._unplaced.append((at, counts))
+
+    def _put(self, at: int, counts: Vector) -> None:
+        held = self._plan.usage.get(at)
+        new = _usage(counts)
+        self._plan.usage[at] = new if held is None else _plus(held, new)
+
+    def finish(self, events: list[int]) -> None:
+        """Place what is left: with the last answer, or where there is none with the event before that stands for one."""
+        for at, counts in self._unplaced:
+            if self._last:
+                self._put(self._last, counts)
+            elif events:
+                self._put(events[max(0, bisect_right(events, at) - 1)], counts)
+        self._plan.total = _usage(tuple(self._all))
+
+
+def _vector(value: Any) -> Vector | None:
+    if not isinstance(value, dict):
+        return None
+    return tuple(count if type(count := value.get(key)) is int and count > 0 else 0 for key in _COUNTS)
+
+
+def _usage(counts: Vector) -> Usage:
+    given, cached, written, made, thought = counts
+    return Usage(input=max(0, given - cached), output=made, cache_read=cached, cache_write=written, reasoning=thought)
+
+
+def _plus(one: Usage, other: Usage) -> Usage:
+    return Usage(
+        input=one.input + other.input,
+        output=one.output + other.output,
+        cache_read=one.cache_read + other.cache_read,
+        cache_write=one.cache_write + other.cache_write,
+        reasoning=one.reasoning + other.reasoning,
+    )
+
+
+def make(
+    lines: Iterable[tuple[int, Any, re.Match[bytes] | None]],
+    *,
+    copied: list[tuple[int, int]],
+    dead: list[tuple[int, int]],
+) -> Plan:
+    """
+    Return the plan of a session from what its lines say.
+
+    Args:
+        copied: From where to where the records are another session's.
+        dead: From where to where they were left behind when the person went on from further up.
+    """
+    plan = Plan()
+    plan.copied = copied
+    scan = _Scan(plan)
+    for at, data, light in lines:
+        scan.see(at, data, light, copied=bool(copied) and plan.is_copied(at))
+    scan.finish(dead)
+    return plan
