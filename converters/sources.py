@@ -87,7 +87,7 @@ def find(
             sources += _at(Path(os.path.expanduser(word)), profile, listen)
     unique: dict[str, Source] = {}
     for source in sources:
-        unique.setdefault(real_path(source.path), source)
+        unique.setdefault(f"{source.reader} {real_path(source.path)}", source)
     return list(unique.values())
 
 
@@ -158,7 +158,7 @@ def _at(path: Path, profile: str | None, listen: Listener) -> list[Source]:
         chosen = _of_profile(homes, profile)
         return [source for source in chosen if source.profile is None] or chosen if profile is None else chosen
     with suppress(NotAStore):
-        return [Source(registry.detect(path).name, path)]
+        return _of_folder(path)
 
     def tell(error: OSError) -> None:
         listen(Problem(str(error.filename or path), f"it can't be looked into, and is left out: {error.strerror or error}"))
@@ -169,8 +169,7 @@ def _at(path: Path, profile: str | None, listen: Listener) -> list[Source]:
         for name in list(folders):
             # A folder that is a store as a whole says more than its files by themselves.
             with suppress(NotAStore):
-                inner = Path(folder, name)
-                sources.append(Source(registry.detect(inner).name, inner))
+                sources += _of_folder(Path(folder, name))
                 folders.remove(name)
         for name in sorted(files):
             file = Path(folder, name)
@@ -187,6 +186,14 @@ def _at(path: Path, profile: str | None, listen: Listener) -> list[Source]:
     if not sources:
         raise NotAStore(f"{path} is a folder that holds no session store Satchel reads", subject=path)
     return sources
+
+
+def _of_folder(path: Path) -> list[Source]:
+    """Return the stores that a folder is as a whole: the logs of several agents may lie in it, and each reader takes its own."""
+    try:
+        return [Source(registry.detect(path).name, path)]
+    except UsageError:
+        return [Source(name, path) for name in _HOMES if registry.reader(name).sniff(path) is not None]
 
 
 def _from_stdin() -> Source:

@@ -149,7 +149,8 @@ def _unknown(store: Checked) -> str:
             total[what] = total.get(what, 0) + times
     most = sorted(total, key=lambda what: (-total[what], what))
     more = f", and {len(most) - _SHOWN} more (--json has them all)" if len(most) > _SHOWN else ""
-    versions = f" (versions {', '.join(sorted(store.unknown))})" if set(store.unknown) != {"unknown"} else ""
+    named = sorted(version for version in store.unknown if version not in ("", "unknown"))
+    versions = f" (versions {', '.join(named)})" if named else ""
     return ", ".join(f"{what} {total[what]:,}x" for what in most[:_SHOWN]) + more + versions + "; kept, and shown as they are"
 
 

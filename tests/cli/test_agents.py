@@ -121,6 +121,18 @@ def test_a_folder_of_mixed_things_gives_each_once(satchel: Callable[..., Any], h
     assert len(ids) == len(set(ids))
 
 
+def test_logs_of_two_agents_in_one_folder_are_told_apart(
+    satchel: Callable[..., Any], homes: dict[str, Path], tmp_path: Path
+) -> None:
+    flat = tmp_path / "flat"
+    flat.mkdir()
+    for number, log in enumerate([*homes["claude"].rglob("*-0000*.jsonl"), *homes["codex"].rglob("rollout-*.jsonl")]):
+        shutil.copy(log, flat / f"{number}-{log.name}")
+    rows = json.loads(satchel("list", "--limit", "0", "--json", "--include-archived", "--from", str(flat)).out)
+    assert {"claude", "codex"} == {row["format"] for row in rows}
+    assert len(list(flat.iterdir())) == len({row["id"] for row in rows}) == len(rows)
+
+
 def test_what_is_none_of_ours_is_named(satchel: Callable[..., Any], tmp_path: Path) -> None:
     path = tmp_path / "conversations.json"
     path.write_text(json.dumps([{"uuid": "x", "chat_messages": [{"text": "hello"}]}]))
