@@ -16,7 +16,7 @@ from typing import Any
 
 from satchel.diagnosis import Checked, Diagnosis, Reason
 from satchel.errors import JsonError
-from satchel.sources import Source, real_path
+from satchel.sources import Source, of_agents, real_path
 from satchel.timetext import local
 from satchel.wording import argument, count, size
 
@@ -32,6 +32,8 @@ def address(source: Source, used: Path) -> str:
         return ""
     if source.path.name.startswith("satchel-stdin-"):
         return "--from -"
+    if source.reader != "hermes" and source in of_agents(os.environ):
+        return f"--from {source.reader}"
     if source.profile is not None and real_path(source.path) == real_path(used / "profiles" / source.profile / "state.db"):
         # With `=` no name can pass for an option.
         return (
@@ -52,7 +54,7 @@ def export_command(checked: Checked) -> Reason:
         text = "Carry over all that can still be read; what can't be is named:"
     else:
         text = "Copy every session, with a manifest that `satchel verify` checks:"
-    return Reason(text, _command(checked, "satchel export hermes-sessions.jsonl"))
+    return Reason(text, _command(checked, f"satchel export {checked.format or 'hermes'}-sessions.jsonl"))
 
 
 _LIST = "satchel list --limit 0"
@@ -128,7 +130,7 @@ def _todo(checked: Checked) -> Iterator[Reason]:
 def hint_at_others(found: Diagnosis) -> None:
     """Say which stores the other commands do not take by themselves."""
     used = real_path(found.looked_at[0])
-    for store in found.stores:
+    for store in (store for store in found.stores if store.format in ("hermes", "")):
         folder = store.path.parent if store.profile is None else store.path.parent.parent.parent
         if real_path(folder) != used:
             text = f"{store.path} is outside the home in use ({found.looked_at[0]}): other commands take it only by its path"

@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 __all__ = [
     "Claim",
     "Dialect",
+    "Drifting",
     "Export",
+    "Files",
     "Lineage",
     "Reader",
     "Record",
@@ -184,7 +186,7 @@ class Store(Protocol):
         ...
 
     def decode(self, records: Iterable[Record], /) -> Iterator[Entry]:
-        """Yield the entries that the records say; each record is in exactly one entry, in order."""
+        """Yield the entries that the records say, by their first record; each record is in exactly one entry."""
         ...
 
     def canonical(self, record: Record, /) -> Sequence[bytes | memoryview]:
@@ -197,6 +199,24 @@ class Store(Protocol):
 
     def facts(self) -> dict[str, Any]:
         """Return what `doctor` shows of the store: JSON-ready, by name."""
+        ...
+
+
+@runtime_checkable
+class Drifting(Protocol):
+    """What a store can do whose format drifts from version to version: say what of it is not known."""
+
+    def drift(self) -> Mapping[str, Mapping[str, int]]:
+        """Return by the agent's version how often each type and key was met that the reader does not know."""
+        ...
+
+
+@runtime_checkable
+class Files(Protocol):
+    """What a store can do whose sessions are files: say which."""
+
+    def files(self, session_id: str, /) -> Iterator[tuple[str, Path]]:
+        """Yield a session's files, its transcript first: the name below the store's root, and the path."""
         ...
 
 
@@ -244,6 +264,7 @@ class Written:
         file: Relative name of the file it went into, or None for stdout.
         line: 1-based line in that file, where one line is one session, else None.
         messages, compacted, rewound: Messages written, by state.
+        content_digest: The digest of what was written, where that is not the session's records but rows made from them.
         losses: What the format could not hold: what, and how many times.
     """
 
@@ -252,6 +273,7 @@ class Written:
     messages: int = 0
     compacted: int = 0
     rewound: int = 0
+    content_digest: str | None = None
     losses: Mapping[str, int] = field(default_factory=dict)
 
 
@@ -267,6 +289,8 @@ class SessionView(Protocol):
     dialect: Dialect
     ids: Sequence[str]
     """The ids of the segments."""
+    redacted: bool
+    """The records are not what the store holds."""
 
     @property
     def info(self) -> SessionInfo: ...
@@ -277,6 +301,10 @@ class SessionView(Protocol):
     def records(self, segment: int = -1, /) -> Iterator[Record]: ...
 
     def entries(self, segment: int = -1, /) -> Iterator[Entry]: ...
+
+    def files(self, segment: int = -1, /) -> Iterator[tuple[str, Path]]:
+        """Yield the files that a segment consists of, its transcript first, as `Files.files` does; none where it has none."""
+        ...
 
 
 @runtime_checkable

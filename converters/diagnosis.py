@@ -37,6 +37,7 @@ class Checked:
         address: The options that name the store to other commands; "" for the one that they take by themselves.
         only_in_wal: What the database file alone would lack; None when nothing or unknown.
         holders: Processes that have it open; None when the system does not tell.
+        unknown: Types and keys of records that the reader does not know, by the agent's version, with how often each was met.
         next_prune: Sessions that Hermes' auto-prune would remove, were it to run now and on.
     """
 
@@ -54,6 +55,7 @@ class Checked:
     free: int | None = None
     figures: Figures = field(default_factory=Figures)
     kinds: dict[str, int] = field(default_factory=dict)
+    unknown: dict[str, dict[str, int]] = field(default_factory=dict)
     orphans: tuple[int, int] | None = None
     missing_parents: int | None = None
     search: Search | None = None
@@ -94,6 +96,7 @@ class Checked:
             "free_bytes": self.free,
             **{name: figures[name] for name in ("sessions", "live", "archived", "pinned", "messages", "compacted", "rewound")},
             "kinds": self.kinds,
+            "unknown": self.unknown,
             "orphan_messages": self.orphans and self.orphans[0],
             "orphan_sessions": self.orphans and self.orphans[1],
             "missing_parents": self.missing_parents,

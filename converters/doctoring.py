@@ -11,9 +11,10 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from satchel.advice import address, export_command, hint_at_claude, hint_at_others, say_why
-from satchel.contracts import SessionInfo, Store
+from satchel.contracts import Drifting, SessionInfo, Store
 from satchel.diagnosis import Checked, Diagnosis, Reason
 from satchel.errors import SatchelError, StoreError, UsageError
 from satchel.events import Event, Listener, Problem, StoreOpened, ignore
@@ -59,8 +60,11 @@ def diagnose(
 
     sources = _named(wanted, profile, found, hear) if wanted else _here(profile, environ, found, hear)
     used = home(environ)
+    held: dict[str, set[str]] = {}
     for source in sources:
-        store = _check(source, used=used, named=bool(wanted), deep=deep, now=moment, listen=listen)
+        # What the database of the same home holds is no matter of the files beside it.
+        known = held.setdefault(real_path(source.path.parent if source.reader == "hermes" else source.path), set())
+        store = _check(source, used=used, named=bool(wanted), deep=deep, now=moment, known=known, listen=listen)
         found.stores.append(store)
     if not wanted:
         hint_at_others(found)
@@ -95,18 +99,20 @@ def _here(profile: str | None, environ: Mapping[str, str], found: Diagnosis, lis
     for folder in found.looked_at:
         for path, name in stores(folder, listen=listen):
             sources.setdefault(real_path(path), Source("hermes", path, name))
+    for source in find_all(profile=profile, environ=environ, listen=ignore):
+        sources.setdefault(real_path(source.path), source)
     return list(sources.values())
 
 
 # ---------------------------------------------------------------------------------------------------------- one store
 
 
-def _check(source: Source, *, used: Path, named: bool, deep: bool, now: float, listen: Listener) -> Checked:
+def _check(source: Source, *, used: Path, named: bool, deep: bool, now: float, known: set[str], listen: Listener) -> Checked:
     def look(private: bool) -> Checked:
         checked = Checked(
             path=source.path, format=source.reader, profile=source.profile, named=named, address=address(source, used)
         )
-        _look(checked, source, private, deep, now, listen)
+        _look(checked, source, private, deep, now, known, listen)
         return checked
 
     try:
@@ -132,7 +138,7 @@ def _unreadable(checked: Checked) -> Checked:
     return checked
 
 
-def _look(checked: Checked, source: Source, private: bool, deep: bool, now: float, listen: Listener) -> None:
+def _look(checked: Checked, source: Source, private: bool, deep: bool, now: float, known: set[str], listen: Listener) -> None:
     def hear(event: Event) -> None:
         if isinstance(event, StoreOpened):
             checked.how = event.how
@@ -147,8 +153,12 @@ def _look(checked: Checked, source: Source, private: bool, deep: bool, now: floa
     with suppress(OSError):
         checked.figures.bytes = source.path.stat().st_size
     if source.reader != "hermes":
-        with registry.reader(source.reader).open(source.path, listen=hear, private=private) as store:
+        options: dict[str, Any] = {"known": known.__contains__} if source.reader == "legacy" else {}
+        with registry.reader(source.reader).open(source.path, listen=hear, private=private, **options) as store:
             _count(checked, store)
+            checked.figures.bytes = store.facts().get("bytes", checked.figures.bytes)
+            if deep and isinstance(store, Drifting):
+                checked.unknown = {version: dict(found) for version, found in store.drift().items() if found}
             store.check()
         checked.commands.append(export_command(checked))
         return
@@ -167,6 +177,7 @@ def _look(checked: Checked, source: Source, private: bool, deep: bool, now: floa
     with store:
         checked.schema, checked.known_schema = store.schema, KNOWN_SCHEMA
         infos = _count(checked, store)
+        known |= {info.id for info in infos}
         connection = snapshot.connection
         checked.free = health.free_bytes(connection)
         linked = health.links(connection)

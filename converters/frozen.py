@@ -30,28 +30,35 @@ else:
 
 
 def _init(self: Any, *values: Any, **named: Any) -> None:
+    # Compiled when the first one of a class is made: most classes are not used in a run, and some are very often.
     kind = type(self)
-    if values:
-        names = kind.__match_args__
-        twice = [name for name in names[: len(values)] if name in named]
-        if twice or len(values) > len(names):
-            what = f"multiple values for argument {twice[0]!r}" if twice else f"{len(values)} positional arguments"
-            raise TypeError(f"{kind.__qualname__} got {what}")
-        named.update(zip(names, values, strict=False))
+    kind.__init__ = _compiled(kind)
+    kind.__init__(self, *values, **named)
+
+
+def _compiled(kind: Any) -> Any:
+    known: dict[str, Any] = {"_MISSING": MISSING}
+    takes: dict[bool, list[str]] = {False: ["self"], True: ["*"]}
+    does: list[str] = []
     for name, field in kind.__dataclass_fields__.items():
-        if field.init and name in named:
-            value = named.pop(name)
+        known[f"_set_{name}"] = kind.__dict__[name].__set__
+        value = name
+        if field.default_factory is not MISSING:
+            known[f"_make_{name}"] = field.default_factory
+            value = f"_make_{name}() if {name} is _MISSING else {name}" if field.init else f"_make_{name}()"
         elif field.default is not MISSING:
-            value = field.default
-        elif field.default_factory is not MISSING:
-            value = field.default_factory()
-        else:
-            raise TypeError(f"{kind.__qualname__} is missing the argument {name!r}")
-        object.__setattr__(self, name, value)
-    if named:
-        raise TypeError(f"{kind.__qualname__} got an unexpected argument {next(iter(named))!r}")
+            known[f"_{name}"] = field.default
+            value = name if field.init else f"_{name}"
+        if field.init:
+            default = "=_MISSING" if field.default_factory is not MISSING else f"=_{name}" if f"_{name}" in known else ""
+            takes[field.kw_only].append(name + default)
+        does.append(f"_set_{name}(self, {value})")
     if hasattr(kind, "__post_init__"):
-        self.__post_init__()
+        does.append("self.__post_init__()")
+    arguments = ", ".join(takes[False] + (takes[True] if len(takes[True]) > 1 else []))
+    exec(f"def __init__({arguments}):\n " + "\n ".join(does or ["pass"]), known)
+    known["__init__"].__qualname__ = f"{kind.__qualname__}.__init__"
+    return known["__init__"]
 
 
 def _values(self: Any) -> tuple[Any, ...]:

@@ -16,7 +16,17 @@ import orjson
 
 from satchel.errors import JsonError
 
-__all__ = ["RawText", "canonical", "dumps", "is_plain", "loads", "loads_common", "one_line", "verbatim"]
+__all__ = [
+    "RawText",
+    "canonical",
+    "dumps",
+    "is_plain",
+    "loads",
+    "loads_common",
+    "loads_quick",
+    "one_line",
+    "verbatim",
+]
 
 _BOM = b"\xef\xbb\xbf"
 # An integer beyond 64 bits has at least 19 digits in a row: map every digit to "0" and look for the run.
@@ -80,6 +90,19 @@ def loads_common(data: bytes | str) -> Any:
         if _LONG_RUN in probe.translate(_DIGITS):
             raise JsonError("not common JSON (a run of digits that may be an integer beyond 64 bits)")
     return value
+
+
+def loads_quick(data: bytes) -> Any:
+    """
+    Parse one JSON value where only its texts are wanted: an integer beyond 64 bits may come as a float.
+
+    Raises:
+        JsonError: It is not JSON, not UTF-8, or nested too deeply to be handled.
+    """
+    try:
+        return orjson.loads(data)
+    except (orjson.JSONDecodeError, RecursionError):
+        return _loads_slow(data)
 
 
 def _loads_slow(data: bytes | str) -> Any:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal
 
-from satchel.contracts import Record, Redactor, SessionInfo, Store, Written
+from satchel.contracts import Files, Record, Redactor, SessionInfo, Store, Written
 from satchel.digest import ContentDigest, lineage_digest
 from satchel.errors import StoreChanged, TargetError, UsageError
 from satchel.events import Event, Listener, Problem, Progress, SessionFinished, SessionStarted, Totals, ignore
@@ -98,6 +98,7 @@ class View:
         self._ids = ids
         self.ids = ids if redactor is None else [redactor.text(session_id) for session_id in ids]
         self.dialect = store.dialect
+        self.redacted = redactor is not None
         self._segments: list[SessionInfo] | None = None
         self.digests: dict[int, tuple[str, str]] = {}
 
@@ -145,6 +146,11 @@ class View:
     def entries(self, segment: int = -1) -> Iterator[Entry]:
         """Yield the entries of a segment."""
         return self._store.decode(self.records(segment))
+
+    def files(self, segment: int = -1) -> Iterator[tuple[str, Path]]:
+        """Yield the files that a segment consists of."""
+        if isinstance(self._store, Files):
+            yield from self._store.files(self._ids[segment])
 
 
 def _taken(records: Iterator[Record], digest: ContentDigest) -> Iterator[Record]:
@@ -403,6 +409,7 @@ class _Run:
         pairs = [view.digests.get(at) for at in range(len(view.ids))]
         whole = [pair for pair in pairs if pair is not None]
         complete = len(whole) == len(pairs)
+        content = written.content_digest or lineage_digest([pair[1] for pair in whole])
         line = {
             "session_id": view.ids[-1],
             "agent": item.store.agent,
@@ -413,7 +420,7 @@ class _Run:
             "compacted": written.compacted,
             "rewound": written.rewound,
             "message_count": count,
-            "content_digest": lineage_digest([pair[1] for pair in whole]) if complete and not self._options.get("only") else None,
+            "content_digest": content if complete and not self._options.get("only") else None,
             "source_digest": lineage_digest([pair[0] for pair in whole]) if complete else None,
             "incomplete": lost > 0,
             "lost": lost,

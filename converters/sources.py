@@ -9,20 +9,26 @@ import os
 import stat
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
+from importlib import import_module
 from itertools import product
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from satchel.contracts import Store
 from satchel.errors import NotAStore, NotFound, StoreError, UsageError
 from satchel.events import Listener, Problem, ignore
 from satchel.formats import registry
 
-__all__ = ["Source", "find", "find_all", "open_all", "real_path", "spare"]
+__all__ = ["Source", "find", "find_all", "of_agents", "open_all", "real_path", "spare"]
 
-AGENTS = ("hermes",)
-"""Agents whose stores are found without a path."""
+AGENTS = ("hermes", "claude", "legacy")
+"""What `--from` takes for the stores that an agent leaves in its home; "legacy" are Hermes' session files."""
+
+_HOMES = {
+    "claude": "satchel.formats.claude_code.homes",
+    "legacy": "satchel.formats.hermes_legacy.homes",
+}
 
 
 class Source(NamedTuple):
@@ -55,21 +61,24 @@ def find(
         UsageError: A profile is not there.
     """
     if not wanted:
-        found = find_all(profile=profile, environ=environ, listen=listen)
         if only_main and profile is None:
-            main = [source for source in found if source.reader == "hermes" and source.profile is None]
-            found = main or found
+            main = [source for source in _of_hermes(None, environ, listen) if source.profile is None]
+            if main:
+                return main
+        found = find_all(profile=profile, environ=environ, listen=listen if not only_main else ignore)
         if not found:
-            raise NotFound(f"no session store was found (looked at {_home(environ)}); name one with --from PATH")
+            raise NotFound(f"no session store was found (looked at {_looked_at(environ)}); name one with --from PATH")
         return found
     sources: list[Source] = []
     for word in wanted:
         if word in AGENTS:
-            found = find_all(profile=profile, environ=environ, listen=listen)
+            found = [s for s in find_all(profile=profile, environ=environ, listen=listen) if s.reader == word]
             if profile is None:
                 found = [source for source in found if source.profile is None] or found
             if not found:
-                raise NotFound(f"there is no {word} store under {_home(environ)}; name its file with --from PATH", subject=word)
+                raise NotFound(
+                    f"there is no {word} store here (looked at {_looked_at(environ)}); name it with --from PATH", subject=word
+                )
             sources += found
         elif word == "-":
             sources.append(_from_stdin())
@@ -91,10 +100,25 @@ def real_path(path: str | os.PathLike[str]) -> str:
 
 def find_all(*, profile: str | None = None, environ: Mapping[str, str] = os.environ, listen: Listener = ignore) -> list[Source]:
     """Return every store that is where its agent leaves it. Raises UsageError for a profile that is not there."""
+    found = _of_hermes(profile, environ, listen)
+    return found if profile is not None and profile != "all" else found + of_agents(environ)
+
+
+def _of_hermes(profile: str | None, environ: Mapping[str, str], listen: Listener) -> list[Source]:
     from satchel.formats.hermes_state.homes import stores
 
-    found = [Source("hermes", path, name) for path, name in stores(_home(environ), listen=listen)]
-    return _of_profile(found, profile)
+    return _of_profile([Source("hermes", path, name) for path, name in stores(_home(environ), listen=listen)], profile)
+
+
+def of_agents(environ: Mapping[str, str]) -> list[Source]:
+    """Return the stores that are files, where their agents leave them; a home without a session is none."""
+    homes = ((agent, path) for agent, where in _HOMES.items() for path in import_module(where).homes(environ))
+    return [Source(agent, path) for agent, path in homes if registry.reader(agent).sniff(path) is not None]
+
+
+def _looked_at(environ: Mapping[str, str]) -> str:
+    claude = environ.get("CLAUDE_CONFIG_DIR") or "~/.claude"
+    return f"{_home(environ)}, {os.path.expanduser(claude)}"
 
 
 def _home(environ: Mapping[str, str]) -> Path:
@@ -132,6 +156,8 @@ def _at(path: Path, profile: str | None, listen: Listener) -> list[Source]:
     if homes:
         chosen = _of_profile(homes, profile)
         return [source for source in chosen if source.profile is None] or chosen if profile is None else chosen
+    with suppress(NotAStore):
+        return [Source(registry.detect(path).name, path)]
 
     def tell(error: OSError) -> None:
         listen(Problem(str(error.filename or path), f"it can't be looked into, and is left out: {error.strerror or error}"))
@@ -139,6 +165,12 @@ def _at(path: Path, profile: str | None, listen: Listener) -> list[Source]:
     sources: list[Source] = []
     for folder, folders, files in os.walk(path, onerror=tell):
         folders.sort()
+        for name in list(folders):
+            # A folder that is a store as a whole says more than its files by themselves.
+            with suppress(NotAStore):
+                inner = Path(folder, name)
+                sources.append(Source(registry.detect(inner).name, inner))
+                folders.remove(name)
         for name in sorted(files):
             file = Path(folder, name)
             try:
@@ -242,9 +274,14 @@ def open_all(
     """
     opened = 0
     last: StoreError | None = None
+    databases: dict[str, Store] = {}
     for source in sources:
         reader = registry.reader(source.reader)
-        options = {"profile": source.profile} if source.profile is not None else {}
+        options: dict[str, Any] = {"profile": source.profile} if source.profile is not None else {}
+        database = databases.get(real_path(source.path))
+        if source.reader == "legacy" and database is not None:
+            # What the database of the same home holds is shown from there.
+            options["known"] = {info.id for info in database.sessions(counts=False)}.__contains__
         try:
             store = reader.open(source.path, listen=listen, private=private, **options)
         except StoreError as error:
@@ -255,6 +292,8 @@ def open_all(
             continue
         opened += 1
         stack.enter_context(store)
+        if source.reader == "hermes":
+            databases[real_path(source.path.parent)] = store
         yield source, store
     if not opened and last is not None:
         raise last

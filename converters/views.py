@@ -69,6 +69,7 @@ class Row:
             "title": info.title,
             "preview": self.preview,
             "agent": info.agent,
+            "format": info.format,
             "source": info.source,
             "store": info.store,
             "profile": info.profile,
@@ -360,7 +361,8 @@ def _statistics(sources: Sequence[Source], selection: Selection, listen: Listene
         opened = list(open_all(stack, sources, listen=hear, private=private))
         stores = [store for _, store in opened]
         for source, store in opened:
-            figures = Figures(label=store.label, format=store.format, profile=source.profile, bytes=source.path.stat().st_size)
+            octets = store.facts().get("bytes") or source.path.stat().st_size
+            figures = Figures(label=store.label, format=store.format, profile=source.profile, bytes=octets)
             total.bytes += figures.bytes
             each.append(figures)
         for info in select(scan(stores), selection, ended_only=False, hide_archived=False, tally=tally):

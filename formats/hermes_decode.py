@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, get_args
 
 from satchel.contracts import Record
 from satchel.errors import JsonError
@@ -28,7 +28,7 @@ from satchel.formats.model import (
 )
 from satchel.jsontext import RawText, loads
 
-__all__ = ["decode", "typed_text"]
+__all__ = ["author_of", "calls_of", "decode", "parts_of", "typed_text"]
 
 # ---------------------------------------------------------------------------------------------------------- who wrote it
 
@@ -53,7 +53,14 @@ _MEMORY_OPEN = re.compile(r"<\s*memory-context\s*>", re.IGNORECASE)
 _MEMORY_CLOSE = re.compile(r"</\s*memory-context\s*>", re.IGNORECASE)
 
 
-def _author(row: Mapping[str, Any], text: str) -> Author:
+_AUTHORS: dict[Any, Author] = {author: author for author in get_args(Author)}
+
+
+def author_of(row: Mapping[str, Any], text: str) -> Author:
+    """Return who wrote a message, by its row and its text."""
+    said = _AUTHORS.get(row.get("author")) if "sidechain" in row else None
+    if said is not None:
+        return said  # A row that stands for another agent's message, as docs/formats/jsonl.md says.
     role = row.get("role")
     if role == "assistant":
         return "harness" if is_summary(row) else "model"
@@ -104,7 +111,7 @@ def decode(record: Record) -> Message | Note:
     content = decode_content(row.get("content"))
     role = text_of(row.get("role")) or "unknown"
     text = content if isinstance(content, str) else ""
-    author = _author(row, text)
+    author = author_of(row, text)
     blocks: list[Block] = []
     for column in ("reasoning", "reasoning_content"):
         thought = text_of(row.get(column))
@@ -115,11 +122,11 @@ def decode(record: Record) -> Message | Note:
             data = _maybe_json(row[column])
             blocks.append(Thinking("", hidden=True, data=data) if "reasoning" in column else Unknown({column: data}))
     if role == "tool":
-        blocks.append(ToolResult(text_of(row.get("tool_call_id")), text_of(row.get("tool_name")), _parts(content)))
+        blocks.append(ToolResult(text_of(row.get("tool_call_id")), text_of(row.get("tool_name")), parts_of(content)))
     elif author == "person" and isinstance(content, str):
         blocks += typed_text(content)
     else:
-        blocks += _parts(content)
+        blocks += parts_of(content)
     blocks += _tool_calls(row.get("tool_calls"))
     if author == "person" and blocks and all(isinstance(b, Text) and b.injected for b in blocks):
         author = "harness"
@@ -133,7 +140,7 @@ def decode(record: Record) -> Message | Note:
         id=text_of(row.get("id")),
         time=number(row.get("timestamp")),
         stop_reason=text_of(known.pop("finish_reason", None)),
-        state=state_of(row),
+        state="sidechain" if row.get("sidechain") == 1 else state_of(row),
         records=(record,),
         extra=known | ({"summary": True} if is_summary(row) else {}),
     )
@@ -147,7 +154,8 @@ def _maybe_json(value: Any) -> Any:
         return text
 
 
-def _parts(content: Any) -> list[Block]:
+def parts_of(content: Any) -> list[Block]:
+    """Return the parts of a content: a text, or a list of parts in any of the shapes that providers have."""
     if content is None:
         return []
     if isinstance(content, str | bytes | RawText):
@@ -190,6 +198,11 @@ def _tool_calls(stored: Any) -> list[Block]:
     if isinstance(value, str):
         # Encoded twice, or no JSON at all.
         value = _maybe_json(value)
+    return calls_of(value)
+
+
+def calls_of(value: Any) -> list[Block]:
+    """Return the calls that a message's `tool_calls` say, parsed JSON of any shape."""
     blocks: list[Block] = []
     for call in value if isinstance(value, list) else [value]:
         function = call.get("function") if isinstance(call, dict) else None

@@ -46,8 +46,6 @@ JSON_PREFIX = "\0json:"
 _MAX_DEPTH = 250
 """Nesting that every JSON writer and reader takes inside a row of a line; deeper content stays the text it is stored as."""
 
-_HALVES = re.compile("[\ud800-\udfff]")
-
 
 def _encoder() -> Callable[[Any], str]:
     """Return what writes JSON as Hermes does (`json.dumps`), without making an encoder for each call."""
@@ -370,14 +368,26 @@ def _shown_calls(calls: str) -> Any:
 
 def _is_shown_whole(row: Mapping[str, Any]) -> bool:
     """Return whether JSON shows every value of a row as it is."""
-    return all(value is None or _is_plain(value) for value in row.values())
+    # A loop over every value of every session's row: what is usual is found out without a call.
+    for value in row.values():
+        kind = type(value)
+        usual = value is None or (kind is str and value.isascii()) or (kind is float and value - value == 0.0)
+        if not usual and not _is_plain(value):
+            return False
+    return True
 
 
 def _is_plain(value: Any) -> bool:
     """Return whether every JSON reader takes a text or a number as it is, or it is neither (then not)."""
     kind = type(value)
     if kind is str:
-        return value.isascii() or not _HALVES.search(value)
+        if value.isascii():
+            return True
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            return False  # Half a surrogate pair.
+        return True
     if kind is int:
         return bool(-(2**63) <= value < 2**64)
     return kind is float and value - value == 0.0

@@ -21,7 +21,7 @@ from satchel.errors import JsonError, StoreChanged, StoreError
 from satchel.jsontext import canonical as as_canonical
 from satchel.jsontext import loads
 
-__all__ = ["BLANK", "LINE", "LogFile", "Report", "canonical", "head_and_tail", "records_of"]
+__all__ = ["BLANK", "KEPT", "LINE", "LogFile", "Report", "canonical", "head_and_tail", "records_of"]
 
 LINE = "line"
 """The kind of the records of a log. One that is no JSON has None as its `data`, and its bytes in `raw`, as every one has."""
@@ -29,8 +29,13 @@ LINE = "line"
 BLANK = b"\xef\xbb\xbf \t\r\n"
 """Bytes of which a line may consist that says nothing."""
 
+KEPT = "kept as it stands"
+"""How what is told of a damaged line ends: nothing of it is lost."""
+
 Report = Callable[[int, str, int], None]
-"""Hears of what is wrong with a line: its number, what it is, and how many records are lost by it."""
+"""
+Hears of what is wrong with a line: its number, what it is, and how many records are lost by it; none is where its bytes are kept.
+"""
 
 _ZSTD = b"\x28\xb5\x2f\xfd"
 _BUFFER = 1 << 20
@@ -196,7 +201,7 @@ def records_of(line: bytes, number: int, error: JsonError, *, report: Report) ->
         except JsonError:
             pass
         else:
-            report(number, "holds bytes that are not valid UTF-8; they are shown as U+FFFD", 0)
+            report(number, "this line holds bytes that are not valid UTF-8; they are shown as U+FFFD", 0)
             yield Record(LINE, number, value, line)
             return
     pieces = [(piece.encode("utf-8", "surrogateescape"), value) for piece, value in _pieces(text)]
@@ -210,12 +215,12 @@ def records_of(line: bytes, number: int, error: JsonError, *, report: Report) ->
             if torn
             else "NUL bytes stand on this line beside a record"
         )
-        report(number, f"{what}; what is whole is read", torn)
+        report(number, f"{what}; what is whole is read, the rest is {KEPT}", 0)
     elif torn:
-        what = "is cut off" if not line.endswith(b"\n") else f"is no record ({error})"
-        report(number, what, 1)
+        what = "this line is cut off" if not line.endswith(b"\n") else f"this line is no record ({error})"
+        report(number, f"{what}; it is {KEPT}", 0)
     else:
-        report(number, "holds nothing but NUL bytes", 0)
+        report(number, f"this line holds nothing but NUL bytes; it is {KEPT}", 0)
     for piece, value in pieces:
         if value is not None and not clean:
             value = loads(piece.decode("utf-8", "replace"))
@@ -238,7 +243,7 @@ def _pieces(text: str) -> list[tuple[str, Any]]:
     at = begin = 0
     while begin < len(text):
         begin = _skip(text, begin)
-        fault = begin
+        fault = end = begin
         value = None
         try:
             value, end = _decode_at(text, begin)

@@ -41,10 +41,17 @@ _BUILT_IN: dict[Role, tuple[Known, ...]] = {
     "readers": (
         Known("hermes", "satchel.formats.hermes_state.reader", "Hermes Agent's session store (state.db)", magic=_SQLITE),
         Known("jsonl", "satchel.formats.jsonl.reader", "JSON Lines exports: Satchel's and Hermes' own"),
+        Known("legacy", "satchel.formats.hermes_legacy.reader", "Hermes Agent's session files: transcripts and snapshots"),
+        Known("claude", "satchel.formats.claude_code.reader", "Claude Code's session logs, and its history of prompts"),
         Known("codex", "satchel.formats.codex.reader", "Codex CLI's session logs, and its history of prompts"),
     ),
     "writers": (
         Known("jsonl", "satchel.formats.jsonl.writer", "one JSON object a session, with all it holds; Hermes takes it back"),
+        Known(
+            "native",
+            "satchel.formats.native.writer",
+            "the original files of Claude Code, Codex and legacy sessions, byte for byte",
+        ),
     ),
 }
 

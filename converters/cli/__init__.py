@@ -34,6 +34,10 @@ COMMANDS = {
 }
 
 
+STRICT, PROBLEMS = "satchel.strict", "satchel.problems"
+"""Under these names the run's context keeps whether --strict was given, and whether a problem was met."""
+
+
 class Command(click.Command):
     """A command that takes no empty option value for "not given"."""
 
@@ -46,6 +50,11 @@ class Command(click.Command):
                 name = param.opts[-1] if isinstance(param, click.Option) else param.human_readable_name
                 raise click.UsageError(f"{name} is empty: give a value, or leave it out.", ctx)
         return rest
+
+    def invoke(self, ctx: click.Context) -> Any:
+        status = super().invoke(ctx)
+        told = ctx.find_root().meta
+        return 3 if not status and told.get(STRICT) and told.get(PROBLEMS) else status
 
 
 class _Commands(click.Group):

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from satchel.cli import STRICT
+
 if TYPE_CHECKING:
     from satchel.selection import Selection
 
@@ -24,6 +26,10 @@ def _all(options: list[Callable[[Function], Function]]) -> Callable[[Function], 
     return add
 
 
+def _strict(ctx: click.Context, param: click.Parameter, value: bool) -> None:
+    ctx.find_root().meta[STRICT] = value
+
+
 def sources(function: Function) -> Function:
     """Add the options that say which stores are read."""
     return _all(
@@ -32,10 +38,17 @@ def sources(function: Function) -> Function:
                 "--from",
                 "from_",
                 multiple=True,
-                metavar="hermes|PATH|-",
+                metavar="hermes|claude|legacy|PATH|-",
                 help="Where to read: an agent's name, a store, a folder, an export, or - for standard input. May be repeated.",
             ),
             click.option("--profile", metavar="NAME|all", help="A named profile of Hermes, `default`, or `all`."),
+            click.option(
+                "--strict",
+                is_flag=True,
+                expose_value=False,
+                callback=_strict,
+                help="End with status 3 when anything was not as it should be, a damaged line too.",
+            ),
         ]
     )(function)
 
@@ -98,7 +111,12 @@ def filters(*, live: bool = False, archived: bool = False) -> Callable[[Function
         ),
         click.option("--source", multiple=True, metavar="NAME", help="Source, exactly (cli, telegram, …). Repeatable."),
         click.option("--exclude-source", multiple=True, metavar="NAME", help="Not this source. Repeatable."),
-        click.option("--agent", multiple=True, metavar="NAME", help="Who wrote it: hermes, or a plug-in's agent. Repeatable."),
+        click.option(
+            "--agent",
+            multiple=True,
+            metavar="NAME",
+            help="Who wrote it: hermes, claude, or a plug-in's agent. Repeatable.",
+        ),
         click.option("--pinned", is_flag=True, help="Pinned sessions only."),
     ]
     if live:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from satchel.cli import aside
+from satchel.cli import PROBLEMS, aside
 from satchel.events import Event, Problem, Progress, RunStarted, Said, StoreOpened, as_dict
 from satchel.naming import display_width, terminal_line
 from satchel.wording import count, wrapped
@@ -70,6 +70,8 @@ class Teller:
             say(f"… and {self._others:,} of other kinds; --log-json tells every one")
 
     def __call__(self, event: Event) -> None:
+        if isinstance(event, Problem) and (context := click.get_current_context(silent=True)) is not None:
+            context.find_root().meta[PROBLEMS] = True
         if self._log_json:
             aside(safe_json(as_dict(event)))
         elif isinstance(event, Problem):

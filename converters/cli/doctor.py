@@ -127,6 +127,8 @@ def _facts(store: Checked) -> list[tuple[str, str]]:
     counts = ((figures.live, "live"), (figures.archived, "archived"), (figures.pinned, "pinned"))
     facts.append(("sessions", _counted(figures.sessions, counts)))
     facts.append(("messages", _counted(figures.messages, ((figures.compacted, "compacted"), (figures.rewound, "taken back")))))
+    if store.unknown:
+        facts.append(("not known", _unknown(store)))
     if store.format == "hermes":
         facts[0] = ("format", f"hermes, {_schema(store)}")
         facts += [
@@ -137,6 +139,18 @@ def _facts(store: Checked) -> list[tuple[str, str]]:
             ("other files", _legacy(store)),
         ]
     return facts
+
+
+def _unknown(store: Checked) -> str:
+    """Say which types and keys were met that the reader has no word for; they are kept all the same."""
+    total: dict[str, int] = {}
+    for found in store.unknown.values():
+        for what, times in found.items():
+            total[what] = total.get(what, 0) + times
+    most = sorted(total, key=lambda what: (-total[what], what))
+    more = f", and {len(most) - _SHOWN} more (--json has them all)" if len(most) > _SHOWN else ""
+    versions = f" (versions {', '.join(sorted(store.unknown))})" if set(store.unknown) != {"unknown"} else ""
+    return ", ".join(f"{what} {total[what]:,}x" for what in most[:_SHOWN]) + more + versions + "; kept, and shown as they are"
 
 
 def _legacy(store: Checked) -> str:

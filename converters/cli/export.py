@@ -38,6 +38,7 @@ _SHOWN = 100
     default="single",
     help="`logical` joins the segments of a compressed conversation into one. [single]",
 )
+@click.option("--raw", is_flag=True, help="jsonl: put the original lines of sessions that come from logs into their records too.")
 @click.option("--no-manifest", is_flag=True, help="Write no manifest, and in a folder no SHA256SUMS.")
 @click.option("--force", is_flag=True, help="Overwrite what is there.")
 @click.option("-n", "--dry-run", is_flag=True, help="List what would be written, and write nothing.")
@@ -53,6 +54,7 @@ def command(
     format_: str,
     only: str | None,
     lineage: str,
+    raw: bool,
     no_manifest: bool,
     force: bool,
     dry_run: bool,
@@ -80,6 +82,8 @@ def command(
         raise UsageError(f"--only takes user-prompts, not {only!r}")
     if only and format_ != "jsonl":
         raise UsageError(f"--only user-prompts goes with the format jsonl, not {format_}")
+    if raw and (only or format_ != "jsonl"):
+        raise UsageError("--raw goes with the format jsonl, and not with --only")
     if output is None and only:
         output = "-"
     if output is None and not dry_run:
@@ -105,7 +109,7 @@ def command(
             format=format_,
             selection=selection,
             lineage="logical" if lineage == "logical" else "single",
-            options={"only": only} if only else {},
+            options=({"only": only} if only else {}) | ({"raw": True} if raw else {}),
             manifest=not no_manifest,
             force=force,
             version=satchel.__version__,
@@ -137,9 +141,16 @@ def command(
 def _tell_others(stores: list[Any], quiet: bool) -> None:
     from satchel.sources import find_all
 
-    others = len(find_all()) - len(stores)
-    if others > 0 and not quiet:
-        say(f"{others} more Hermes profile{'s are' if others > 1 else ' is'} here; --profile all takes them too")
+    if quiet:
+        return
+    taken = {store.path for store in stores}
+    left = [store for store in find_all() if store.path not in taken]
+    profiles = sum(store.reader == "hermes" for store in left)
+    if profiles:
+        say(f"{profiles} more Hermes profile{'s are' if profiles > 1 else ' is'} here; --profile all takes them too")
+    agents = sorted({store.reader for store in left} - {"hermes"})
+    if agents:
+        say(f"sessions of {' and '.join(agents)} are here too; {' '.join(f'--from {name}' for name in agents)} takes them")
 
 
 def _summary(outcome: Any, to_stdout: bool, prompts: bool) -> None:

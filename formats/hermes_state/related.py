@@ -190,6 +190,8 @@ def _in_order(keys: int | array[int] | list[_Key] | None) -> Iterator[_Key]:
         ordered = keys if all(one < other for one, other in pairwise(keys)) else sorted(set(keys))
         for rowid in ordered:
             yield (rowid,)
+    elif keys is not None and len(keys) == 1:
+        yield keys[0]
     elif keys is not None:
         yield from (key for _, key in sorted({repr(key): key for key in keys}.items()))
 

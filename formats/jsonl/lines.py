@@ -17,7 +17,7 @@ from satchel.errors import JsonError
 from satchel.formats.hermes_info import message_order, public_id
 from satchel.formats.hermes_rows import Calls, exact_value, stored_row, text_of, visible_row
 from satchel.formats.jsonl.record import RESERVED, TABLE_KEYS, VERSION, pointer
-from satchel.jsontext import loads, loads_common
+from satchel.jsontext import loads
 
 __all__ = ["BLANK", "BROKEN", "Bad", "Exact", "Segment", "message", "messages", "parse", "salvaged", "segments", "shell"]
 
@@ -69,11 +69,11 @@ def _calls_in(row: bytes, value: Any) -> str | None:
         begin = start + len(_CALLS)
         end = row.rfind(b',"tool_name":')
         try:
-            if end < begin or loads_common(row[begin:end]) != value:
+            if end < begin or loads(row[begin:end]) != value:
                 text = row[begin:].decode()
                 end = begin + len(text[: _scan(text)[1]].encode())
             # No name nested in the row's content: what stands before is a row by itself.
-            if loads_common(row[begin:end]) == value and isinstance(loads_common(row[:start] + b'"":0}'), dict):
+            if loads(row[begin:end]) == value and isinstance(loads(row[:start] + b'"":0}'), dict):
                 return row[begin:end].decode()
         except BROKEN:
             continue

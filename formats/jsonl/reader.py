@@ -21,6 +21,7 @@ from satchel.formats.hermes_info import ParentFacts, Tally, public_id, session_i
 from satchel.formats.hermes_rows import canonical, number, state_of, text_of
 from satchel.formats.jsonl.lines import BLANK, Bad, Segment, messages, parse, salvaged, segments, shell
 from satchel.formats.jsonl.readback import ReadBack, read_back
+from satchel.jsontext import loads
 
 if TYPE_CHECKING:
     from satchel.formats.model import Entry
@@ -50,10 +51,19 @@ def sniff(path: Path) -> Claim | None:
                 with builtins.open(path, "rb") as file:
                     file.seek(at)
                     start = file.readline()
-            if b'"messages":' in start and b'"id":' in start:
+            if b'"messages":' in start and b'"id":' in start and _is_record(start):
                 return Claim(reader=name, why="lines of session records")
         at += len(line)
     return None
+
+
+def _is_record(line: bytes) -> bool:
+    """Say whether an id and messages are the line's own, and not of something inside it; a damaged line may be one."""
+    try:
+        value = loads(line)
+    except JsonError:
+        return True
+    return isinstance(value, dict) and "id" in value and "messages" in value
 
 
 def open(path: Path, *, listen: Listener, private: bool = False) -> JsonlStore:

@@ -39,7 +39,21 @@ KNOWN_TABLES = frozenset(
 )
 """Tables of Hermes that go under `satchel.tables`; all others go under `satchel.unknown`."""
 
-FEATURES = ("hidden", "usage", "routing", "meta", "tables", "unknown", "carried", "segments", "exact", "columns", "orphan")
+FEATURES = (
+    "hidden",
+    "usage",
+    "routing",
+    "meta",
+    "tables",
+    "unknown",
+    "carried",
+    "segments",
+    "exact",
+    "columns",
+    "orphan",
+    "dialect",
+    "native",
+)
 """Every key that may stand under `satchel` besides `v`; absent ones are empty."""
 
 

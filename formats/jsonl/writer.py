@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from types import TracebackType
-from typing import IO, Any, Literal
+from typing import IO, TYPE_CHECKING, Any, Literal
 
 from satchel.contracts import Export, Record, SessionView, Stream, Target, Written
 from satchel.errors import TargetError, UsageError
@@ -25,8 +25,12 @@ from satchel.formats.hermes_rows import (
     visible_row,
     visible_value,
 )
+from satchel.formats.jsonl.native import native
 from satchel.formats.jsonl.record import FEATURES, KNOWN_TABLES, RESERVED, TABLE_KEYS, VERSION, pointer
 from satchel.jsontext import dumps, verbatim
+
+if TYPE_CHECKING:
+    from satchel.formats.jsonl.mapped import Mapped
 
 __all__ = ["file_name", "layout", "name", "open", "suffix"]
 
@@ -47,11 +51,12 @@ def open(target: Target, *, options: Mapping[str, Any], listen: Listener) -> Exp
 
     Options:
         only: "user-prompts" for one line a prompt instead of one line a session.
+        raw: Put the original lines of sessions that come from logs under `satchel.native`.
 
     Raises:
         UsageError: An option is not known.
     """
-    unknown = set(options) - {"only"}
+    unknown = set(options) - {"only", "raw"}
     if unknown:
         raise UsageError(f"the format jsonl has no option {sorted(unknown)[0]}")
     only = options.get("only")
@@ -61,14 +66,15 @@ def open(target: Target, *, options: Mapping[str, Any], listen: Listener) -> Exp
         from satchel.formats.jsonl.prompts import PromptsExport
 
         return PromptsExport(target)
-    return JsonlExport(target)
+    return JsonlExport(target, raw=bool(options.get("raw")))
 
 
 class JsonlExport:
     """One file of lines."""
 
-    def __init__(self, target: Target) -> None:
+    def __init__(self, target: Target, *, raw: bool) -> None:
         self._target = target
+        self._raw = raw
         self._lines = 0
 
     def __enter__(self) -> JsonlExport:
@@ -83,12 +89,15 @@ class JsonlExport:
 
     def add(self, session: SessionView) -> Written:
         """Write the session's line."""
-        if session.dialect != "hermes":
-            raise UsageError(f"the format jsonl can't hold records of the dialect {session.dialect}", subject=session.info.id)
         self._lines += 1
-        line = _Line(self._out)
+        mapped: Mapped | None = None
+        if session.dialect != "hermes":
+            from satchel.formats.jsonl.mapped import Mapped
+
+            mapped = Mapped(session)
+        line = _Line(self._out, origin=session if mapped else None, raw=self._raw)
         try:
-            line.write(session)
+            line.write(mapped or session)
         finally:
             line.close()
         return Written(
@@ -97,6 +106,8 @@ class JsonlExport:
             messages=line.live,
             compacted=line.counts["compacted"],
             rewound=line.counts["rewound"],
+            content_digest=mapped.content_digest if mapped else None,
+            losses=dict(sorted((+mapped.losses).items())) if mapped else {},
         )
 
 
@@ -126,9 +137,11 @@ class _Out:
 class _Line:
     """One line in the making."""
 
-    def __init__(self, out: _Out) -> None:
+    def __init__(self, out: _Out, *, origin: SessionView | None = None, raw: bool = False) -> None:
         self._out = out
         self._put = out.put
+        self._origin = origin
+        self._raw = raw
         self._hidden = _Spool()
         self._carried = _Spool()
         self._exact = _Spool()
@@ -276,6 +289,12 @@ class _Line:
             put(b',"exact":{')
             self._exact.pour(put, b",")
             put(b"}")
+        if self._origin is not None:
+            put(b',"dialect":' + dumps(self._origin.dialect))
+            if self._raw:
+                put(b',"native":[')
+                native(self._origin, put)
+                put(b"]")
         put(b"}}\n")
 
     def _tables(self, facts: _Facts, at: tuple[str | int, ...]) -> dict[str, Any]:

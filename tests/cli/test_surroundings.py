@@ -56,7 +56,7 @@ def test_an_unknown_home_is_told_where_a_store_is_looked_for(satchel: Callable[.
 
     assert (1, 1, 0) == (listed.status, named.status, diagnosed.status)
     assert f"warning: {NOBODY}: there is no such home folder" in listed.err
-    assert f"no session store was found (looked at {NOBODY})" in listed.err
+    assert f"no session store was found (looked at {NOBODY}" in listed.err
     assert f"{NOBODY} does not exist" in named.err
     assert any("no such home folder" in hint["text"] for hint in json.loads(diagnosed.out)["hints"])
 

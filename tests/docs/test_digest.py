@@ -243,6 +243,7 @@ class _View:
     """A session as a writer gets it, of records that are given."""
 
     dialect = "hermes"
+    redacted = False
 
     def __init__(self, session_id: str, records: Sequence[Record]) -> None:
         self.ids: Sequence[str] = [session_id]
@@ -252,6 +253,9 @@ class _View:
 
     def records(self, segment: int = -1, /) -> Iterator[Record]:
         return iter(self._records)
+
+    def files(self, segment: int = -1, /) -> Iterator[tuple[str, Path]]:
+        return iter(())
 
     def entries(self, segment: int = -1, /) -> Iterator[Entry]:
         raise NotImplementedError

@@ -31,6 +31,7 @@ from satchel.sources import Source
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 EXAMPLES = DOCS / "formats" / "examples"
+FIXTURES = DOCS.parent / "fixtures"
 
 # ------------------------------------------------------------------------------------------------ the examples
 
@@ -164,6 +165,13 @@ def test_the_prompts_come_out_as_shown(write: Write, golden: Callable[[Path, byt
     golden(EXAMPLES / "user-prompts.jsonl", write(tides(), "prompts.jsonl", schema=23, only="user-prompts").read_bytes())
 
 
+def test_the_session_of_another_agent_comes_out_as_shown(tmp_path: Path, golden: Callable[[Path, bytes], None]) -> None:
+    log = next((FIXTURES / "claude_code/home/projects").glob("*/*-000000000001.jsonl"))
+    out = tmp_path / "claude.jsonl"
+    export([Source("claude", log)], out, selection=Selection(), options={"raw": True}, version="0.1.0")
+    golden(EXAMPLES / "claude.jsonl", out.read_bytes())
+
+
 # ------------------------------------------------------------------------------------------------ docs/formats/jsonl.md
 
 
@@ -176,7 +184,7 @@ def test_the_blocks_of_the_jsonl_page_are_the_examples() -> None:
 
 
 def _lines() -> list[dict[str, Any]]:
-    return [line for name in ("export/sessions.jsonl", "odd.jsonl", "lineage.jsonl") for line in _example(name)]
+    return [line for name in ("export/sessions.jsonl", "odd.jsonl", "lineage.jsonl", "claude.jsonl") for line in _example(name)]
 
 
 def test_every_key_and_every_note_is_in_an_example_and_on_the_page() -> None:
@@ -207,7 +215,7 @@ def test_keys_stand_in_the_order_that_the_page_gives() -> None:
 
 
 def test_a_line_can_be_cut_at_its_tabs() -> None:
-    for name in ("export/sessions.jsonl", "odd.jsonl", "lineage.jsonl"):
+    for name in ("export/sessions.jsonl", "odd.jsonl", "lineage.jsonl", "claude.jsonl"):
         for text, line in zip((EXAMPLES / name).read_text("utf-8").splitlines(), _example(name), strict=True):
             rows = [json.loads(part.rstrip(",")) for part in text.split("\t")[1:] if part.startswith("{")]
             extra = line["satchel"]

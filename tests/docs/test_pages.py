@@ -53,6 +53,7 @@ def home(tmp_path: Path, hermes_db: Callable[..., Path], monkeypatch: pytest.Mon
     work = tmp_path / "work"
     work.mkdir()
     monkeypatch.setenv("HERMES_HOME", str(folder))
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(ROOT / "fixtures/claude_code/home"))
     monkeypatch.chdir(work)
     return folder
 

@@ -369,14 +369,6 @@ def test_an_unknown_option_is_refused(options: dict[str, Any]) -> None:
         writer.open(MemoryTarget(), options=options, listen=ignore)
 
 
-def test_records_of_another_dialect_are_refused(hermes_db: Build) -> None:
-    with hermes.open(hermes_db(), listen=ignore) as store, writer.open(MemoryTarget(), options={}, listen=ignore) as export:
-        view = View(store, "20260302_083000_3f9a1c")
-        view.dialect = "claude"
-        with pytest.raises(UsageError, match="claude"):
-            export.add(view)
-
-
 @pytest.mark.parametrize("columns", ["key TEXT, value TEXT", "value TEXT, key", "key TEXT, val TEXT", "key TEXT, value, more"])
 def test_a_table_of_keys_that_is_made_otherwise_loses_no_row(hermes_db: Build, tmp_path: Path, columns: str) -> None:
     """Without a unique key it may hold one key twice; and its columns may be others."""

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
-from satchel.contracts import Record, SessionInfo, Store, Writer, Written
+from satchel.contracts import Files, Record, SessionInfo, Store, Writer, Written
 from satchel.digest import ContentDigest
 from satchel.events import ignore
 from satchel.formats.jsonl import writer as jsonl
@@ -54,6 +55,7 @@ class View:
         self._store = store
         self.ids: Sequence[str] = ids
         self.dialect = store.dialect
+        self.redacted = False
         self.digests: dict[str, str] = {}
 
     @property
@@ -74,6 +76,10 @@ class View:
 
     def entries(self, segment: int = -1, /) -> Iterator[Entry]:
         return self._store.decode(self.records(segment))
+
+    def files(self, segment: int = -1, /) -> Iterator[tuple[str, Path]]:
+        if isinstance(self._store, Files):
+            yield from self._store.files(self.ids[segment])
 
 
 def exported(

@@ -1,0 +1,1 @@
+"""Claude Code's session logs: project trees of JSON Lines."""

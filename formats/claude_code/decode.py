@@ -1,0 +1,365 @@
+"""
+From Claude Code's lines to the model: who wrote a message, and which lines are one message.
+
+Facts: docs/formats/claude-code.md.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from satchel.contracts import Record, Usage
+from satchel.formats.claude_code.blocks import answer_blocks, joined, most, prompt_blocks, result, saved_path, second, usage_of
+from satchel.formats.claude_code.known import SUBTYPES, TYPES
+from satchel.formats.claude_code.plan import COPIED, COUNTED, DELIVERED, REWOUND, TWICE, Numbered, Plan, group_key, is_put_in
+from satchel.formats.log_lines import LINE
+from satchel.formats.model import Attachment, Author, Block, Entry, Message, Note, State, Text, ToolCall, ToolResult, Unknown
+
+__all__ = ["RESULT_FILE", "decode"]
+
+RESULT_FILE = "tool-result"
+"""The kind of records that are a file with the whole of a tool's output; its text is their data."""
+
+_HELD = 64 << 20
+"""So many characters of such outputs are held for the messages that show a preview of them; later previews stay previews."""
+
+
+def decode(records: Iterable[Record]) -> Iterator[Entry]:
+    """
+    Yield the entries that the records of one session say, by their first record.
+
+    The lines of one answer are one message, wherever they stand: what stands between them waits for it.
+    """
+    reading = _Reading()
+    pending: deque[Entry | _Answer] = deque()
+    answers: dict[str, _Answer] = {}
+    for record in records:
+        entry, group, twice = reading.read(record)
+        if group is None and not answers:
+            # Nothing waits.
+            yield Note(kind="copy", data=record.data, time=entry.time, records=(record,)) if twice else entry
+            continue
+        number = record.key if isinstance(record.key, int) else 0
+        answer = answers.get(group) if group is not None else None
+        if twice and answer is None:
+            pending.append(Note(kind="copy", data=record.data, time=entry.time, records=(record,)))
+        elif group is None or not isinstance(entry, Message):
+            pending.append(entry)
+        elif answer is None:
+            answer = answers[group] = _Answer(entry, reading.end_of(number), counted=bool(reading.flag & (COUNTED | COPIED)))
+            pending.append(answer)
+        else:
+            answer.add(entry)
+        if answers and (answer is None or len(answers) > 1):
+            for key in [key for key, other in answers.items() if other is not answer and other.until <= number]:
+                answers.pop(key).is_open = False
+        while pending:
+            first = pending[0]
+            if isinstance(first, _Answer):
+                if first.is_open:
+                    break
+                yield first.entry()
+            else:
+                yield first
+            pending.popleft()
+    for item in pending:
+        yield item.entry() if isinstance(item, _Answer) else item
+
+
+class _Answer:
+    """An answer of the model whose lines are being collected."""
+
+    __slots__ = ("blocks", "counted", "first", "is_open", "last", "records", "until", "usage")
+
+    def __init__(self, message: Message, until: int, *, counted: bool) -> None:
+        self.first = self.last = message
+        self.until = until
+        self.counted = counted
+        self.is_open = True
+        self.blocks: list[Block] = []
+        self.records: list[Record] = []
+        self.usage = message.usage
+
+    def add(self, message: Message) -> None:
+        if not self.records:
+            self.blocks, self.records = list(self.first.blocks), list(self.first.records)
+        self.records += message.records
+        self.blocks = joined(self.blocks, list(message.blocks))
+        self.usage = None if self.counted else most(self.usage, message.usage)
+        if message.stop_reason is not None:
+            self.last = message
+
+    def entry(self) -> Message:
+        first = self.first
+        if not self.records:
+            return first
+        return Message(
+            role=first.role,
+            author=first.author,
+            blocks=self.blocks,
+            id=first.id,
+            time=first.time,
+            model=first.model,
+            usage=self.usage,
+            stop_reason=self.last.stop_reason,
+            state=first.state,
+            records=self.records,
+            extra=first.extra,
+        )
+
+
+class _Reading:
+    """What is remembered from line to line."""
+
+    def __init__(self) -> None:
+        self.plan: Plan | None = None
+        self.is_agent: bool | None = None
+        self.calls: dict[str, str] = {}
+        self.outputs: dict[str, str] = {}
+        self.boundary = 0
+        self.held = 0
+        self.flag = 0
+        self.unread: list[str] = []
+        self.last_said: Any = None
+        self.last_usage: Usage | None = None
+
+    def end_of(self, number: int) -> int:
+        """Return the last line of an answer that begins here."""
+        return self.plan.closes.get(number, number) if self.plan is not None else number
+
+    def read(self, record: Record) -> tuple[Entry, str | None, bool]:
+        """Return the entry of a record, what it has in common with others of its message, and whether it stands there twice."""
+        key, data = record.key, record.data
+        self.flag = flag = 0
+        if record.kind != LINE:
+            if record.kind == RESULT_FILE and isinstance(data, str):
+                self._hold(str(key), data)
+            return Note(kind=record.kind, data=data, records=(record,)), None, False
+        if type(key) is Numbered:
+            self.plan = plan = key.plan
+            self.boundary = plan.boundary
+            if key < len(plan.flags):
+                self.flag = flag = plan.flags[key]
+        if not isinstance(data, dict):
+            is_damaged = data is None and (record.raw is None or record.raw.strip() != b"null")
+            return Note(kind="damaged" if is_damaged else "unknown", data=data, records=(record,)), None, False
+        kind = data.get("type")
+        if kind == "progress":
+            time = second(data.get("timestamp"))
+            return Note(kind="progress", data=data, time=time, records=(record,)), None, flag & TWICE != 0
+        message = data.get("message")
+        body = message if isinstance(message, dict) else None
+        if kind is None and body is not None:
+            kind = body.get("role")
+        if kind is None and isinstance(data.get("display"), str):
+            return _typed_prompt(record, data), None, False
+        if kind == "assistant" and body is not None:
+            return self._answer(record, data, body, flag), group_key(data, body), bool(flag & TWICE)
+        return self._entry(record, data, kind, body, flag), None, bool(flag & TWICE)
+
+    def _entry(self, record: Record, data: dict[str, Any], kind: Any, body: dict[str, Any] | None, flag: int) -> Entry:
+        time = second(data.get("timestamp"))
+        if kind == "user" and body is not None:
+            return self._prompt(record, data, body, flag, time)
+        if kind == "attachment":
+            held = data.get("attachment")
+            if isinstance(held, dict) and held.get("type") == "queued_command":
+                return self._queued(record, data, held.get("prompt"), held, flag, time)
+        elif kind == "system":
+            within = data.get("subtype", "system")
+            is_known = isinstance(within, str) and (within in SUBTYPES or within == "system")
+            return Note(kind=within if is_known else "unknown", data=data, time=time, records=(record,))
+        elif kind == "queue-operation" and flag & DELIVERED:
+            return self._queued(record, data, data.get("content"), data, flag, time)
+        elif kind in ("tool_use", "tool_result"):
+            return self._bare(record, data, kind, body, flag, time)
+        known = isinstance(kind, str) and kind in TYPES
+        return Note(kind=kind if known else "unknown", data=data, time=time, records=(record,))
+
+    # ------------------------------------------------------------------------------------------------------ messages
+
+    def _answer(self, record: Record, data: dict[str, Any], body: dict[str, Any], flag: int) -> Message:
+        blocks = answer_blocks(body.get("content"), self._name, self._whole)
+        for block in blocks:
+            if isinstance(block, ToolCall) and block.id is not None:
+                self.calls[block.id] = block.name
+        model = body.get("model")
+        is_local = model == "<synthetic>" or bool(data.get("isApiErrorMessage"))
+        extra = self._extra(record, data, flag)
+        if data.get("isApiErrorMessage"):
+            extra["error"] = data.get("error") or True
+        cost = data.get("costUSD")
+        if isinstance(cost, int | float) and not flag & (COUNTED | COPIED):
+            extra["cost"] = float(cost)
+        identity = body.get("id") or data.get("uuid")
+        stop = body.get("stop_reason")
+        return Message(
+            role="assistant",
+            author="harness" if is_local else "model",
+            blocks=blocks,
+            id=identity if isinstance(identity, str) else None,
+            time=second(data.get("timestamp")),
+            model=model if isinstance(model, str) and model != "<synthetic>" else None,
+            usage=None if is_local or flag & (COUNTED | COPIED) else self._usage(body.get("usage")),
+            stop_reason=stop if isinstance(stop, str) else None,
+            state=self._state(data, flag),
+            records=(record,),
+            extra=extra,
+        )
+
+    def _usage(self, said: Any) -> Usage | None:
+        """Return tokens; lines of one answer mostly repeat them."""
+        if said != self.last_said:
+            self.last_said, self.last_usage = said, usage_of(said)
+        return self.last_usage
+
+    def _prompt(self, record: Record, data: dict[str, Any], body: dict[str, Any], flag: int, time: float | None) -> Message:
+        origin = data.get("origin")
+        source = origin.get("kind") if isinstance(origin, dict) else None
+        extra = self._extra(record, data, flag)
+        injected = False
+        for key in ("isMeta", "isCompactSummary"):
+            if data.get(key):
+                injected = extra[key] = True
+        if isinstance(source, str):
+            injected = injected or is_put_in(origin)
+            extra["origin"] = source
+        self.unread.clear()
+        blocks, typed, command = prompt_blocks(body.get("content"), self._name, self._whole, injected=injected)
+        if command is not None:
+            extra["command"] = command
+        if self.unread:
+            extra["preview"] = tuple(self.unread)
+        called = data.get("sourceToolUseID")
+        if isinstance(called, str):
+            extra["tool_use_id"] = called
+        outcome = data.get("toolUseResult")
+        if isinstance(outcome, dict) and isinstance(outcome.get("agentId"), str):
+            extra["agent"] = outcome["agentId"]
+        return Message(
+            role="user",
+            author=self._author(data, blocks, typed),
+            blocks=blocks,
+            id=data["uuid"] if isinstance(data.get("uuid"), str) else None,
+            time=time,
+            state=self._state(data, flag),
+            records=(record,),
+            extra=extra,
+        )
+
+    def _queued(
+        self, record: Record, data: dict[str, Any], prompt: Any, said: dict[str, Any], flag: int, time: float | None
+    ) -> Message:
+        """Return what was typed while the model worked."""
+        origin = said.get("origin")
+        injected = bool(said.get("isMeta") or data.get("isMeta")) or is_put_in(origin)
+        injected = injected or said.get("commandMode") == "task-notification"
+        blocks, typed, command = prompt_blocks(prompt, self._name, self._whole, injected=injected)
+        extra = self._extra(record, data, flag)
+        extra["queued"] = True
+        if command is not None:
+            extra["command"] = command
+        return Message(
+            role="user",
+            author=self._author(data, blocks, typed),
+            blocks=blocks,
+            id=data["uuid"] if isinstance(data.get("uuid"), str) else None,
+            time=time,
+            state=self._state(data, flag),
+            records=(record,),
+            extra=extra,
+        )
+
+    def _bare(
+        self, record: Record, data: dict[str, Any], kind: str, body: dict[str, Any] | None, flag: int, time: float | None
+    ) -> Message:
+        """Return a call or a result that is a line by itself."""
+        identity = data.get("tool_use_id") if kind == "tool_result" else data.get("id")
+        call_id = identity if isinstance(identity, str) else None
+        block: Block
+        if kind == "tool_use":
+            name = data.get("name")
+            block = ToolCall(call_id, name, data.get("input")) if isinstance(name, str) else Unknown(data)
+        else:
+            content = data.get("output", data.get("content")) if body is None else body.get("content")
+            if isinstance(content, list) and any(
+                isinstance(part, dict) and part.get("type") == "tool_result" for part in content
+            ):
+                return self._prompt(record, data, {"content": content}, flag, time)
+            named = data.get("name")
+            found = result(
+                {"tool_use_id": call_id, "content": content, "is_error": data.get("is_error")}, self._name, self._whole
+            )
+            block = ToolResult(call_id, named if isinstance(named, str) else found.name, found.content, found.error)
+        return Message(
+            role="assistant" if kind == "tool_use" else "user",
+            author="model" if kind == "tool_use" else "tool",
+            blocks=[block],
+            id=data["uuid"] if isinstance(data.get("uuid"), str) else None,
+            time=time,
+            state=self._state(data, flag),
+            records=(record,),
+            extra=self._extra(record, data, flag),
+        )
+
+    # ------------------------------------------------------------------------------------------------------ what they share
+
+    def _author(self, data: dict[str, Any], blocks: list[Block], typed: bool) -> Author:
+        """Return who wrote what stands under the person's role."""
+        if typed:
+            # Into a subagent nobody types: its prompts are the agent's that called it.
+            return "model" if data.get("isSidechain") else "person"
+        if any(isinstance(block, ToolResult) for block in blocks):
+            return "tool"
+        if blocks and all(isinstance(block, Text) and not block.injected and not block.text.strip() for block in blocks):
+            return "model" if data.get("isSidechain") else "person"
+        return "harness"
+
+    def _state(self, data: dict[str, Any], flag: int) -> State:
+        beside = data.get("isSidechain") is True
+        if self.is_agent is None:
+            self.is_agent = self.plan.agent if self.plan is not None else beside
+        if flag & REWOUND:
+            return "rewound"
+        return "sidechain" if beside and not self.is_agent else "live"
+
+    def _extra(self, record: Record, data: dict[str, Any], flag: int) -> dict[str, Any]:
+        extra: dict[str, Any] = {}
+        if flag & COPIED:
+            extra["copied"] = True
+        if "forkedFrom" in data and isinstance(data["forkedFrom"], dict):
+            extra["copied"] = data["forkedFrom"].get("sessionId") or True
+        if self.boundary and record.key < self.boundary:
+            extra["compacted"] = True
+        return extra
+
+    def _name(self, call_id: str | None) -> str | None:
+        return self.calls.pop(call_id, None) if call_id is not None else None
+
+    def _hold(self, name: str, text: str) -> None:
+        if self.held + len(text) <= _HELD:
+            self.held += len(text)
+            self.outputs["/".join(name.split("/")[-3:])] = text
+
+    def _whole(self, preview: str) -> str | None:
+        """Return the output that a preview is of, where its file is one of the session's own."""
+        path = saved_path(preview)
+        if path is None:
+            return None
+        # No path of a transcript is ever opened: what it names is looked for among the files that were read.
+        text = self.outputs.get("/".join(re.split(r"[\\/]+", path)[-3:]))
+        if text is None:
+            self.unread.append(path)
+        return text
+
+
+def _typed_prompt(record: Record, data: dict[str, Any]) -> Message:
+    """Return a prompt of which only the history of prompts tells."""
+    blocks: list[Block] = [Text(data["display"])]
+    pasted = data.get("pastedContents")
+    if isinstance(pasted, dict):
+        blocks += (Attachment("pasted", name, held) for name, held in pasted.items())
+    return Message(role="user", author="person", blocks=blocks, time=second(data.get("timestamp")), records=(record,))

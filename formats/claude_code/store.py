@@ -1,0 +1,380 @@
+"""
+An opened folder of Claude Code's sessions.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from satchel.contracts import Record, SessionInfo, Usage
+from satchel.errors import JsonError, NotFound
+from satchel.events import Listener, Problem
+from satchel.formats.claude_code import plan as planning
+from satchel.formats.claude_code.decode import RESULT_FILE
+from satchel.formats.claude_code.files import Found, Tree, is_transcript_name, side_files, stem_of
+from satchel.formats.claude_code.history import History
+from satchel.formats.claude_code.plan import Numbered, Plan
+from satchel.formats.claude_code.sessions import Session, gather
+from satchel.formats.log_lines import LINE, LogFile, canonical
+from satchel.jsontext import loads
+
+if TYPE_CHECKING:
+    from tempfile import TemporaryDirectory
+
+    from satchel.formats.model import Entry
+
+__all__ = ["ClaudeStore"]
+
+_LIVE = 600
+"""A session whose file changed within so many seconds counts as going on."""
+_LARGEST = 16 << 20
+"""Files beside a transcript that are longer, in bytes, are no records."""
+_PLANS = 4
+_SMALL = 4 << 20
+"""A transcript of so many bytes may be held parsed."""
+
+
+class ClaudeStore:
+    """Claude Code's sessions at a path: as they were when it was opened; what is written meanwhile is for the next time."""
+
+    format = "claude"
+    agent = "claude"
+    dialect = "claude"
+    conversation = LINE
+
+    def __init__(self, path: Path, tree: Tree, *, listen: Listener, copy: TemporaryDirectory[str] | None = None) -> None:
+        self.path = path
+        self.label = str(path)
+        self._tree = tree
+        self._listen = listen
+        self._copy = copy
+        self._now = time.time()
+        self._told: set[tuple[str, str]] = set()
+        self._read: dict[str, LogFile] = {}
+        self._plans: dict[str, Plan] = {}
+        found = gather(tree, tell=self._told_once)
+        self._sessions = found.sessions
+        self._empty = found.empty
+        self._history = History(tree.history, found.names(), report=self._report_of(tree.history))
+
+    def __enter__(self) -> ClaudeStore:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if self._copy is not None:
+            self._copy.cleanup()
+
+    @property
+    def has_sessions(self) -> bool:
+        """Whether there is any session."""
+        return bool(self._sessions or self._history.prompts)
+
+    # ------------------------------------------------------------------------------------------------------ the contract
+
+    def sessions(self, *, counts: bool = True) -> Iterator[SessionInfo]:
+        """Yield every session, by start and id; without `counts` nothing but the ends of each file is looked at."""
+        starts = {key: session.facts.started for key, session in self._sessions.items()}
+        starts |= self._history.starts()
+        for key in sorted(starts, key=lambda key: (starts[key] or 0.0, key)):
+            yield self.session(key, counts=counts)
+
+    def session(self, session_id: str, *, counts: bool = True) -> SessionInfo:
+        """Return the session of exactly this id. Raises NotFound."""
+        if session_id in self._history.prompts:
+            return self._history.info(session_id, format=self.format, store=self.label, counts=counts)
+        session = self._get(session_id)
+        info = self._info(session)
+        return self._counted(info) if counts else info
+
+    def records(self, session_id: str) -> Iterator[Record]:
+        """
+        Yield the session's records: files beside its transcript first, then the transcript's lines.
+
+        The number of a line, its key, carries along what decoding needs to know of the whole file.
+        """
+        if session_id in self._history.prompts:
+            return self._history.records(session_id)
+        return self._records(self._get(session_id))
+
+    def decode(self, records: Iterable[Record]) -> Iterator[Entry]:
+        """Yield the entries that records say; the lines of one answer of the model are one."""
+        from satchel.formats.claude_code.decode import decode
+
+        return decode(records)
+
+    canonical = staticmethod(canonical)
+
+    def check(self) -> None:
+        """Raise StoreChanged if a file that was read is another one now, or shorter."""
+        for log in self._read.values():
+            log.check()
+        self._history.check()
+
+    def facts(self) -> dict[str, Any]:
+        """Return what is known of the store: JSON-ready."""
+        agents = sum(session.found.is_agent for session in self._sessions.values())
+        versions: dict[str, int] = {}
+        for session in self._sessions.values():
+            for version in session.facts.versions:
+                versions[version] = versions.get(version, 0) + 1
+        return {
+            "format": self.format,
+            "path": self.label,
+            "sessions": len(self._sessions) + len(self._history.prompts),
+            "subagents": agents,
+            "prompts_only": len(self._history.prompts),
+            "empty_files": self._empty,
+            "bytes": sum(session.log.size for session in self._sessions.values()),
+            "versions": {version: versions[version] for version in sorted(versions)},
+        }
+
+    def drift(self) -> dict[str, dict[str, int]]:
+        """Return what is not known of the lines, by the agent's version: "type:x", "key:type.x", "block:x", and how many."""
+        from satchel.formats.claude_code.known import unknown
+
+        found: dict[str, dict[str, int]] = {}
+        for session in self._sessions.values():
+            version = session.facts.versions[0] if session.facts.versions else ""
+            for record in session.log.records(report=_unheard):
+                if not isinstance(record.data, dict):
+                    continue
+                said = record.data.get("version")
+                version = said if isinstance(said, str) and said else version
+                for what in unknown(record.data):
+                    counts = found.setdefault(version, {})
+                    counts[what] = counts.get(what, 0) + 1
+        return found
+
+    def files(self, session_id: str) -> Iterator[tuple[str, Path]]:
+        """Yield every file that belongs to the session alone: its name under the root of the store, and where it is."""
+        if session_id in self._history.prompts:
+            return
+        session = self._get(session_id)
+        yield session.found.name, session.found.path
+        meta = _meta_of(session.found)
+        if session.found.is_agent:
+            if meta.is_file() and not meta.is_symlink():
+                yield meta.relative_to(self._tree.root).as_posix(), meta
+            return
+        if session.found.folder is not None and session.twin_of is None:
+            for path, name in side_files(session.found.folder, tell=self._tell):
+                if not _is_agents(name):
+                    yield path.relative_to(self._tree.root).as_posix(), path
+
+    def _get(self, session_id: str) -> Session:
+        if session_id not in self._sessions:
+            raise NotFound(f"{self.label} has no session {session_id}", subject=session_id)
+        return self._sessions[session_id]
+
+    # ------------------------------------------------------------------------------------------------------ what is told
+
+    def _told_once(self, where: str, what: str, lost: int = 0) -> None:
+        if (where, what) not in self._told:
+            self._told.add((where, what))
+            self._listen(Problem(where, what, "loss" if lost else "warning", lost))
+
+    def _tell(self, where: str, what: str) -> None:
+        self._told_once(where, what, 1)
+
+    def _report_of(self, path: Path | None) -> Any:
+        def report(number: int, what: str, lost: int) -> None:
+            self._told_once(f"{path}:{number}", what, lost)
+
+        return report
+
+    # ------------------------------------------------------------------------------------------------------ one session
+
+    def _info(self, session: Session) -> SessionInfo:
+        facts, log = session.facts, session.log
+        live = self._now - log.modified < _LIVE
+        extra: dict[str, Any] = dict(facts.extra)
+        cwd = extra.pop("relocated", None) or facts.cwd
+        if facts.versions:
+            extra["version"] = facts.versions[-1]
+        if session.titled_by is not None:
+            extra["title_from"] = session.titled_by
+        if not facts.talks and log.size <= 96 << 10:
+            extra["talks"] = False
+        if session.twin_of is not None:
+            extra["twin_of"] = session.twin_of
+        if session.found.is_agent:
+            extra |= self._meta(session)
+        return SessionInfo(
+            id=session.id,
+            format=self.format,
+            agent=self.agent,
+            store=self.label,
+            source="claude-code",
+            title=session.title,
+            started_at=facts.started,
+            ended_at=None if live else facts.newest,
+            live=live,
+            cwd=cwd,
+            git_branch=facts.branch,
+            model=facts.model,
+            provider=None,
+            parent=session.parent,
+            lineage=session.lineage,
+            extra=extra,
+        )
+
+    def _meta(self, session: Session) -> dict[str, Any]:
+        """Return what stands beside a subagent's transcript, and where in the conversation it was called."""
+        extra: dict[str, Any] = {}
+        agent = session.facts.agent
+        if agent is not None:
+            extra["agent"] = agent
+        with suppress(OSError, JsonError):
+            said = loads(self._bytes(_meta_of(session.found), report=False) or b"")
+            if isinstance(said, dict):
+                names = {"agentType": "agent_type", "toolUseId": "tool_use_id", "parentAgentId": "parent_agent"}
+                names |= {"description": "description", "name": "name", "spawnDepth": "depth"}
+                extra |= {name: said[key] for key, name in names.items() if said.get(key) is not None}
+        return extra
+
+    def _counted(self, info: SessionInfo) -> SessionInfo:
+        from satchel.formats.model import Message, ToolCall
+
+        states = {"live": 0, "compacted": 0, "rewound": 0, "sidechain": 0}
+        calls = 0
+        newest: float | None = None
+        cost: float | None = None
+        sums = [0, 0, 0, 0, 0]
+        for entry in self.decode(self.records(info.id)):
+            if not isinstance(entry, Message):
+                continue
+            states[entry.state] += 1
+            if entry.time is not None and (newest is None or entry.time > newest):
+                newest = entry.time
+            calls += sum(isinstance(block, ToolCall) for block in entry.blocks)
+            if "cost" in entry.extra:
+                # Only early versions wrote it.
+                cost = (cost or 0.0) + entry.extra["cost"]
+            used = entry.usage
+            if used is not None:
+                for i, count in enumerate((used.input, used.output, used.cache_read, used.cache_write, used.reasoning)):
+                    sums[i] += count
+        given, made, from_cache, to_cache, thought = sums
+        return replace(
+            info,
+            messages=states["live"],
+            compacted=states["compacted"],
+            rewound=states["rewound"],
+            last_active=newest if newest is not None else info.started_at,
+            tool_calls=calls,
+            cost=cost,
+            usage=Usage(input=given, output=made, cache_read=from_cache, cache_write=to_cache, reasoning=thought),
+        )
+
+    def _plan(self, session: Session, records: list[Record] | None = None) -> Plan:
+        plan = self._plans.pop(session.id, None)
+        if plan is None:
+            others = [self._plan(self._sessions[key]) for key in session.relatives]
+            options: Any = {"agent": session.found.is_agent, "others": others, "compared": session.is_compared}
+            plan = planning.make(session.log, **options) if records is None else planning.make_of(records, **options)
+        self._plans[session.id] = plan
+        while len(self._plans) > _PLANS + len(session.relatives):
+            self._plans.pop(next(iter(self._plans)))
+        return plan
+
+    def _records(self, session: Session) -> Iterator[Record]:
+        log = session.log
+        self._read[session.id] = log
+        records: Iterable[Record] = log.records(report=self._report_of(session.found.path))
+        if session.id in self._plans or log.size > _SMALL or log.compressed:
+            plan = self._plan(session)
+        else:
+            # Parsed once for both.
+            records = list(records)
+            plan = self._plan(session, records)
+        yield from self._side_records(session, plan)
+        for record in records:
+            record.key = number = Numbered(record.key)
+            number.plan = plan
+            yield record
+
+    # ------------------------------------------------------------------------------------------------------ beside it
+
+    def _side_records(self, session: Session, plan: Plan) -> Iterator[Record]:
+        found = session.found
+        if found.is_agent:
+            meta = _meta_of(found)
+            if meta.is_file():
+                yield from self._side(meta, "meta")
+        if found.folder is None or session.twin_of is not None:
+            return
+        for path, name in side_files(found.folder, tell=self._tell):
+            kind = _kind_of(name)
+            if found.is_agent:
+                # Its outputs lie in the folder of the session that called it.
+                if kind == RESULT_FILE and path.name in plan.persisted:
+                    yield from self._side(path, kind)
+            elif kind is not None:
+                yield from self._side(path, kind)
+
+    def _side(self, path: Path, kind: str) -> Iterator[Record]:
+        raw = self._bytes(path)
+        if raw is None:
+            return
+        data: Any = None
+        if kind == RESULT_FILE:
+            with suppress(UnicodeDecodeError):
+                data = raw.decode("utf-8")
+        else:
+            with suppress(JsonError):
+                data = [loads(line) for line in raw.split(b"\n") if line.strip()] if path.suffix == ".jsonl" else loads(raw)
+        yield Record(kind, path.relative_to(self._tree.root).as_posix(), data, raw)
+
+    def _bytes(self, path: Path, *, report: bool = True) -> bytes | None:
+        """Return what a file beside a transcript holds, None where it can't be had; links are not followed."""
+        try:
+            fd = os.open(
+                path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+            )
+            with open(fd, "rb") as file:
+                size = os.fstat(file.fileno()).st_size
+                if size > _LARGEST:
+                    if report:
+                        self._told_once(
+                            str(path), f"it is left where it is: {size} bytes are too many to be taken into a session"
+                        )
+                    return None
+                return file.read(_LARGEST)
+        except OSError as error:
+            if report:
+                self._told_once(str(path), f"it can't be read: {error.strerror or error}", 1)
+            return None
+
+
+def _meta_of(found: Found) -> Path:
+    return found.path.with_name(f"{stem_of(found.path)}.meta.json")
+
+
+def _is_agents(name: str) -> bool:
+    """Return whether a file in a session's folder belongs to a subagent, which is a session of its own."""
+    base = name.rpartition("/")[2]
+    return (
+        name.startswith("subagents/") and base.startswith("agent-") and (is_transcript_name(base) or base.endswith(".meta.json"))
+    )
+
+
+def _kind_of(name: str) -> str | None:
+    """Return the kind of record that a file in a session's folder is, None for one that is none."""
+    if _is_agents(name):
+        return None
+    if name.startswith("tool-results/"):
+        return RESULT_FILE
+    if name.endswith((".json", ".jsonl")):
+        return "workflow" if "workflows/" in name else "meta"
+    return None
+
+
+def _unheard(number: int, what: str, lost: int) -> None:
+    pass

@@ -1,0 +1,393 @@
+"""
+Reads the sessions that Hermes Agent keeps in files: transcripts, snapshots, saved conversations, dumped requests.
+
+Several files may tell of one session. The one with the most messages is the conversation; what a transcript or a snapshot has
+beside it stands in its place; the others are facts. The layout is docs/formats/hermes-legacy.md.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from satchel.contracts import Claim, Record, SessionInfo, Usage
+from satchel.errors import NotAStore, NotFound, StoreError
+from satchel.events import Listener, Problem, StoreOpened
+from satchel.formats.hermes_legacy.documents import Document
+from satchel.formats.hermes_legacy.files import LegacyFile, identify, is_home, names, roots, routing, single, time_of_id
+from satchel.formats.hermes_legacy.merge import Plan, document, plan
+from satchel.formats.hermes_rows import number, text_of
+from satchel.formats.log_lines import KEPT, LINE, LogFile, canonical
+
+if TYPE_CHECKING:
+    from satchel.formats.model import Entry, Message
+
+__all__ = ["LegacyStore", "name", "open", "sniff"]
+
+name = "legacy"
+
+_LIVE = 600.0
+"""Seconds: a file that was written to so lately may be written to still."""
+
+
+def sniff(path: Path) -> Claim | None:
+    """Say whether the path is a file that Hermes wrote a session into, or a folder of them."""
+    try:
+        if path.is_dir():
+            return Claim(reader=name, why="a folder with Hermes' session files") if is_home(path) else None
+        if not path.is_file():
+            return None
+        found = single(path)
+    except (OSError, StoreError):
+        return None
+    return Claim(reader=name, why=f"a {found.kind.replace('_', ' ')} of a Hermes session") if found is not None else None
+
+
+def open(path: Path, *, listen: Listener, private: bool = False, known: Callable[[str], bool] | None = None) -> LegacyStore:
+    """
+    Open a file, a folder of session files, or a home.
+
+    Args:
+        private: Read every file from a private copy.
+        known: Says whether a database holds the session of this id; such ones are not listed, but are there by their id.
+
+    Raises:
+        StoreError: It can't be read.
+        NotAStore: There is no session in it.
+    """
+    return LegacyStore(path, listen=listen, private=private, known=known)
+
+
+class LegacyStore:
+    """Opened session files: all of a home, of a folder, or one."""
+
+    format = name
+    agent = "hermes"
+    dialect = "legacy"
+    conversation = LINE
+
+    def __init__(
+        self, path: Path, *, listen: Listener, private: bool = False, known: Callable[[str], bool] | None = None
+    ) -> None:
+        self.path = path
+        self.label = str(path)
+        self.profile: str | None = None
+        self._listen = listen
+        self._known = known or (lambda _: False)
+        self._now = time.time()
+        self._exits = ExitStack()
+        self._folder: Path | None = None
+        self._private = private
+        self._told: set[tuple[str, str]] = set()
+        self._damaged: set[str] = set()
+        self._logs: dict[str, LogFile] = {}
+        self._plans: dict[str, Plan] = {}
+        self._last: tuple[LegacyFile, Document] | None = None
+        self._files: dict[str, list[LegacyFile]] = {}
+        self._routing: dict[str, list[tuple[str, Any, bytes]]] = {}
+        listen(StoreOpened(name, self.label, "file by file"))
+        if os.path.isdir(path):
+            self._look_around()
+        else:
+            self._add(single(path) or single(path, sure=False))
+        if not self._files:
+            raise NotAStore(f"{path} holds no session files of Hermes", subject=path)
+
+    def __enter__(self) -> LegacyStore:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._exits.close()
+
+    # ------------------------------------------------------------------------------------------------ the files
+
+    def _look_around(self) -> None:
+        found = roots(self.path)
+        if found.routing is not None and os.path.lexists(found.routing):
+            try:
+                self._routing, wrong = routing(found.routing)
+            except StoreError as error:
+                wrong = error.message
+            if wrong is not None:
+                self._tell(str(found.routing), wrong, 1)
+        folders = [*found.sessions, *([(found.pending, "pending_messages/")] if found.pending else [])]
+        for folder, prefix in folders:
+            if not os.path.lexists(folder):
+                continue
+            try:
+                listed = list(names(folder))
+            except OSError as error:
+                if not isinstance(error, NotADirectoryError):
+                    self._tell(str(folder), f"it can't be looked into, and is left out: {error.strerror or error}", 1)
+                continue
+            for each in listed:
+                self._take(folder / each, prefix + each)
+
+    def _take(self, path: Path, relative: str) -> None:
+        try:
+            found = identify(path, relative)
+        except StoreError as error:
+            self._tell(str(path), error.message, 1)
+            return
+        if found is None:
+            self._tell(str(path), "it is no session of Hermes, and is left out", 0)
+        self._add(found)
+
+    def _add(self, found: LegacyFile | None) -> None:
+        if found is None:
+            return
+        if found.kind == "pending" and not found.id:
+            key = found.head.get("session_key")
+            found.id = self._owner(key) or f"pending:{key or found.name}"
+        self._files.setdefault(found.id, []).append(found)
+
+    def _owner(self, session_key: Any) -> str | None:
+        """Return the session that the routing names for a chat."""
+        return next((i for i, entries in self._routing.items() if any(key == session_key for key, _, _ in entries)), None)
+
+    def _log(self, file: LegacyFile) -> LogFile:
+        log = self._logs.get(file.name)
+        if log is None:
+            path = file.path
+            if self._private:
+                path = self._copy(path)
+            log = self._logs[file.name] = LogFile(path)
+        return log
+
+    def _document(self, file: LegacyFile) -> Document:
+        # The last one is kept: its facts are asked for first, then its messages.
+        if self._last is None or self._last[0] is not file:
+            self._last = (file, document(file, self._log(file)))
+        return self._last[1]
+
+    def _copy(self, path: Path) -> Path:
+        import shutil
+        import tempfile
+
+        if self._folder is None:
+            self._folder = Path(self._exits.enter_context(tempfile.TemporaryDirectory(prefix="satchel-")))
+        copy = self._folder / str(len(self._logs))
+        try:
+            shutil.copyfile(path, copy)
+        except OSError as error:
+            raise StoreError(f"{path} cannot be read: {error.strerror or error}", subject=path) from error
+        return copy
+
+    def check(self) -> None:
+        """Raise StoreChanged if a file that was read is another one now, or shorter."""
+        if not self._private:
+            for log in self._logs.values():
+                log.check()
+
+    def files(self, session_id: str) -> Iterator[tuple[str, Path]]:
+        """Yield the files of a session, each by its name relative to the store, and its path. Raises NotFound."""
+        return ((file.name, file.path) for file in self._of(session_id))
+
+    def facts(self) -> dict[str, Any]:
+        """Return what is known of the files: JSON-ready."""
+        every = [file for files in self._files.values() for file in files]
+        kinds = sorted({file.kind for file in every})
+        return {
+            "format": name,
+            "path": self.label,
+            "sessions": sum(not self._known(session_id) for session_id in self._files),
+            "in_database": sum(map(self._known, self._files)),
+            "files": {kind: sum(file.kind == kind for file in every) for kind in kinds},
+            "bytes": sum(file.size for file in every),
+            "routing": sum(map(len, self._routing.values())),
+        }
+
+    # ------------------------------------------------------------------------------------------------ sessions
+
+    def sessions(self, *, counts: bool = True) -> Iterator[SessionInfo]:
+        """Yield every session that no database holds, by start and id."""
+        order = sorted((self._start(i) or 0.0, i) for i in self._files if not self._known(i))
+        return (self._info(session_id, counts) for _, session_id in order)
+
+    def session(self, session_id: str, *, counts: bool = True) -> SessionInfo:
+        """Return the session of exactly this id, also one that a database holds. Raises NotFound."""
+        self._of(session_id)
+        return self._info(session_id, counts)
+
+    def in_both(self) -> list[str]:
+        """Return the ids of the sessions that a database holds too."""
+        return sorted(filter(self._known, self._files))
+
+    def _of(self, session_id: str) -> list[LegacyFile]:
+        files = self._files.get(session_id)
+        if files is None:
+            raise NotFound(f"{self.label} has no session {session_id}", subject=session_id)
+        return files
+
+    def _start(self, session_id: str) -> float | None:
+        files = self._files[session_id]
+        said = [file.started for file in files if file.started is not None]
+        if said:
+            return min(said)
+        of_id = time_of_id(session_id)
+        return of_id if of_id is not None else min((f.first for f in files if f.first is not None), default=None)
+
+    def _info(self, session_id: str, counts: bool) -> SessionInfo:
+        files = self._files[session_id]
+        entry = self._entry(session_id)
+        origin = entry.get("origin")
+        origin = origin if isinstance(origin, dict) else {}
+
+        def said(key: str) -> str | None:
+            values = (file.head.get(key) for file in files)
+            return next((value for value in values if isinstance(value, str) and value), None)
+
+        started = self._start(session_id)
+        info = SessionInfo(
+            id=session_id,
+            format=name,
+            agent=self.agent,
+            store=self.label,
+            profile=self.profile,
+            source=said("platform") or _text(entry.get("platform")) or _text(origin.get("platform")) or "legacy",
+            started_at=started,
+            live=any(self._now - file.modified < _LIVE for file in files),
+            model=said("model"),
+            user=_text(origin.get("user_id")),
+            chat_id=_text(origin.get("chat_id")),
+            chat_type=_text(entry.get("chat_type")) or _text(origin.get("chat_type")),
+            session_key=_text(entry.get("session_key")),
+            usage=_usage(entry),
+            cost=number(entry.get("estimated_cost_usd")),
+            extra={"files": [file.kind for file in files]}
+            | ({"display_name": entry["display_name"]} if entry.get("display_name") else {}),
+        )
+        if counts:
+            self._count(info)
+        return info
+
+    def _entry(self, session_id: str) -> dict[str, Any]:
+        """Return what the routing says of a session; for one in several chats the newest that is said."""
+        entries = [entry for _, entry, _ in self._routing.get(session_id, ())]
+        return max(entries, key=lambda entry: str(entry.get("updated_at") or "")) if entries else {}
+
+    def _count(self, info: SessionInfo) -> None:
+        from satchel.formats.hermes_legacy.decode import decode, moment
+        from satchel.formats.model import Message, ToolCall
+
+        states = {"live": 0, "compacted": 0, "rewound": 0}
+        times = [moment(file.head.get("last_updated")) for file in self._files[info.id]]
+        newest = max((t for t in times if t is not None), default=None)
+        for message in decode(self._conversation(info.id)):
+            if isinstance(message, Message):
+                states[message.state] += 1
+                info.tool_calls += sum(isinstance(block, ToolCall) for block in message.blocks)
+                if message.time is not None and (newest is None or message.time > newest):
+                    newest = message.time
+        info.messages, info.compacted, info.rewound = states["live"], states["compacted"], states["rewound"]
+        info.last_active = info.started_at if newest is None else newest
+        info.damaged = info.id in self._damaged
+
+    # ------------------------------------------------------------------------------------------------ records
+
+    def records(self, session_id: str) -> Iterator[Record]:
+        """Yield the session's facts: routing, other files, what its document says beside messages; then the conversation."""
+        self._of(session_id)
+        for key, entry, raw in self._routing.get(session_id, ()):
+            yield Record("routing", key, entry, raw)
+        yield from self._plan(session_id).facts(self._told_of(session_id))
+        yield from self._conversation(session_id)
+
+    def _conversation(self, session_id: str) -> Iterator[Record]:
+        return self._plan(session_id).conversation(self._told_of(session_id))
+
+    def _plan(self, session_id: str) -> Plan:
+        found = self._plans.get(session_id)
+        if found is None:
+            found = self._plans[session_id] = plan(self._files[session_id], self._log, self._document, self._told_of(session_id))
+        return found
+
+    def decode(self, records: Iterable[Record]) -> Iterator[Entry]:
+        """Yield one entry for each record: a message for a line that is one, a note for any other."""
+        from satchel.formats.hermes_legacy.decode import decode
+
+        return decode(records)
+
+    canonical = staticmethod(canonical)
+
+    def only_here(self, session_id: str, database_messages: Iterable[Message]) -> Iterator[Message]:
+        """
+        Yield the messages of a session that a database lacks, in order.
+
+        Messages are the same by role, text and calls, each as often as it is there; see `compare.paired`. Raises NotFound.
+        """
+        from satchel.formats.hermes_legacy.compare import key_of, paired
+        from satchel.formats.hermes_legacy.decode import decode
+        from satchel.formats.model import Message
+
+        self._of(session_id)
+        theirs = [key_of(message) for message in database_messages]
+        ours = [key_of(entry) for entry in decode(self._conversation(session_id)) if isinstance(entry, Message)]
+        lacking = [key.says and place is None for key, place in zip(ours, paired(ours, theirs), strict=True)]
+        messages = (entry for entry in decode(self._conversation(session_id)) if isinstance(entry, Message))
+        for message, lacks in zip(messages, lacking, strict=False):
+            if lacks:
+                yield message
+
+    def drift(self) -> dict[str, dict[str, int]]:
+        """Return how often what is not known stands in the files; they do not name the version that wrote them."""
+        from satchel.formats.hermes_legacy.known import in_document, in_line
+
+        found: dict[str, int] = {}
+        for session_id, files in self._files.items():
+            told = self._told_of(session_id)
+            for file in files:
+                said: list[str] = []
+                log = self._log(file)
+                if file.kind == "transcript":
+                    lines = log.records(report=told(file))
+                elif file.kind == "pending":
+                    lines = iter(())
+                    said += in_document(file.kind, document(file, log).data)
+                else:
+                    whole = document(file, log)
+                    said += in_document(file.kind, whole.data)
+                    lines = whole.records(report=told(file))
+                for what in (*said, *(what for record in lines for what in in_line(record.data))):
+                    found[what] = found.get(what, 0) + 1
+        return {"unknown": dict(sorted(found.items()))} if found else {}
+
+    # ------------------------------------------------------------------------------------------------ problems
+
+    def _told_of(self, session_id: str) -> Callable[[LegacyFile], Callable[[int, str, int], None]]:
+        def of(file: LegacyFile) -> Callable[[int, str, int], None]:
+            def report(line: int, what: str, lost: int) -> None:
+                if lost or what.endswith(KEPT):
+                    self._damaged.add(session_id)
+                self._tell(f"{file.path}:{line}", what, lost)
+
+            return report
+
+        return of
+
+    def _tell(self, where: str, what: str, lost: int) -> None:
+        if (where, what) not in self._told:
+            self._told.add((where, what))
+            self._listen(Problem(where, what, "loss" if lost else "warning", lost))
+
+
+def _text(value: Any) -> str | None:
+    return text_of(value) if isinstance(value, str | int) and not isinstance(value, bool) and value != "" else None
+
+
+def _usage(entry: dict[str, Any]) -> Usage:
+    def tokens(key: str) -> int:
+        return int(number(entry.get(key)) or 0)
+
+    return Usage(
+        input=tokens("input_tokens"),
+        output=tokens("output_tokens"),
+        cache_read=tokens("cache_read_tokens"),
+        cache_write=tokens("cache_write_tokens"),
+        reasoning=tokens("reasoning_tokens"),
+    )

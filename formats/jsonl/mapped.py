@@ -1,0 +1,249 @@
+"""
+Shows a session of another agent as rows of a Hermes store, so that one record layout holds them all.
+
+What a message says stands where Hermes has a column for it; two columns more say who wrote it (`author`) and whether it stood
+beside the main line (`sidechain`). What has no place there is counted as a loss; the original lines, if they are asked for, hold
+it all.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from satchel.contracts import Record, SessionInfo, SessionView
+from satchel.digest import ContentDigest, lineage_digest
+from satchel.formats.hermes_rows import JSON_PREFIX, canonical
+from satchel.formats.model import Block, Entry, Image, Message, Text, Thinking, ToolCall, ToolResult
+
+__all__ = ["Mapped"]
+
+_STATES = {"live": (1, 0), "compacted": (0, 1), "rewound": (0, 0), "sidechain": (0, 0)}
+_TOOLS = {"claude": "claude-code", "codex": "codex"}
+
+
+class Mapped:
+    """
+    A session's view in Hermes' dialect.
+
+    Attributes:
+        losses: What the rows can't hold, and how often, of the segments that were read to their end.
+    """
+
+    dialect = "hermes"
+
+    def __init__(self, session: SessionView) -> None:
+        self._session = session
+        self.ids = session.ids
+        self.redacted = session.redacted
+        self.losses: Counter[str] = Counter()
+        self._digests: dict[int, str] = {}
+
+    @property
+    def info(self) -> SessionInfo:
+        """What the scan says of the newest segment."""
+        return self._session.info
+
+    @property
+    def segments(self) -> Sequence[SessionInfo]:
+        """What the scan says of each segment."""
+        return self._session.segments
+
+    @property
+    def content_digest(self) -> str | None:
+        """The digest of the rows, once every segment was read to its end."""
+        if len(self._digests) < len(self.ids):
+            return None
+        return lineage_digest([self._digests[at] for at in range(len(self.ids))])
+
+    def entries(self, segment: int = -1) -> Iterator[Entry]:
+        """Yield the entries of a segment, as the session's own store says them."""
+        return self._session.entries(segment)
+
+    def files(self, segment: int = -1) -> Iterator[tuple[str, Path]]:
+        """Yield nothing: rows are made."""
+        yield from ()
+
+    def records(self, segment: int = -1) -> Iterator[Record]:
+        """Yield the rows of a segment: the session's, then its messages."""
+        at = segment % len(self.ids)
+        digest = ContentDigest(canonical)
+        losses: Counter[str] = Counter()
+        for record in self._records(at, losses):
+            digest.add(record)
+            yield record
+        if at not in self._digests:
+            self.losses += losses
+        self._digests[at] = digest.hexdigest()
+
+    def _records(self, at: int, losses: Counter[str]) -> Iterator[Record]:
+        # The session's row stands before the messages and says how many tokens they took.
+        yield self._session_row(at)
+        names: dict[str, str] = {}
+        number = 0
+        for entry in self._session.entries(at):
+            if not isinstance(entry, Message):
+                losses[f"notes: {entry.kind}"] += 1
+                continue
+            for row in _rows(entry, names, losses):
+                number += 1
+                row["session_id"] = self.ids[at]
+                ordered = {name: row[name] for name in sorted(row)} | {"id": number}
+                yield Record("messages", number, ordered, None, True)
+
+    def _session_row(self, at: int) -> Record:
+        info = self.segments[at]
+        total = Counter[str]()
+        model, newest = info.model, info.ended_at
+        for entry in self._session.entries(at):
+            if isinstance(entry, Message):
+                if entry.state == "live":
+                    results, injected, said = _parted(entry)
+                    total["messages"] += len(results) + bool(injected) + bool(said or not (results or injected))
+                total["calls"] += sum(isinstance(block, ToolCall) for block in entry.blocks)
+                model = entry.model or model
+                if entry.time is not None and (newest is None or entry.time > newest):
+                    newest = entry.time
+                if entry.usage is not None and not entry.extra.get("copied"):
+                    for name in ("input", "output", "cache_read", "cache_write", "reasoning"):
+                        total[name] += getattr(entry.usage, name)
+        origin = {"imported_from": {"tool": _TOOLS.get(info.agent, info.agent), "foreign_session_id": info.id}}
+        row = {
+            "id": info.id,
+            "archived": int(info.archived),
+            "cache_read_tokens": total["cache_read"],
+            "cache_write_tokens": total["cache_write"],
+            "cwd": info.cwd,
+            "end_reason": info.end_reason,
+            # Whether it is live is a matter of the moment, and no fact of the session.
+            "ended_at": newest,
+            "estimated_cost_usd": info.cost,
+            "git_branch": info.git_branch,
+            "input_tokens": total["input"],
+            "model": model,
+            "model_config": None,
+            "origin_json": json.dumps(origin),
+            "output_tokens": total["output"],
+            "parent_session_id": info.parent,
+            "reasoning_tokens": total["reasoning"],
+            "source": info.source or info.agent,
+            "started_at": info.started_at,
+            "system_prompt": None,
+            "title": info.title,
+            "message_count": total["messages"],
+            "tool_call_count": total["calls"],
+        }
+        return Record("sessions", info.id, row)
+
+
+def _rows(message: Message, names: dict[str, str], losses: Counter[str]) -> Iterator[dict[str, Any]]:
+    """Yield the rows of a message: one for each tool result, one for what else it says, one for what was put into it."""
+    results, injected, said = _parted(message)
+    for block in said:
+        if isinstance(block, ToolCall) and block.id is not None:
+            names[block.id] = block.name
+    answers = message.role != "assistant"
+    if answers:
+        yield from _results(message, results, names, losses)
+    if injected:
+        yield _row(message, injected, losses) | {"author": "harness"}
+    if said or not (results or injected):
+        yield _row(message, said, losses)
+    if not answers:
+        yield from _results(message, results, names, losses)
+
+
+def _parted(message: Message) -> tuple[list[ToolResult], list[Block], list[Block]]:
+    """Return what tools gave back, what was put into a person's message, and what else a message says."""
+    results: list[ToolResult] = []
+    injected: list[Block] = []
+    said: list[Block] = []
+    for block in message.blocks:
+        if isinstance(block, ToolResult):
+            results.append(block)
+        elif isinstance(block, Text) and block.injected and message.author == "person":
+            injected.append(block)
+        else:
+            said.append(block)
+    return results, injected, said
+
+
+def _results(
+    message: Message, results: Sequence[ToolResult], names: dict[str, str], losses: Counter[str]
+) -> Iterator[dict[str, Any]]:
+    for result in results:
+        name = result.name or names.pop(result.call_id or "", None)
+        yield _bare(message, "tool") | {
+            "author": "tool",
+            "content": _content(result.content, losses),
+            "tool_call_id": result.call_id,
+            "tool_name": name,
+        }
+
+
+def _row(message: Message, blocks: Sequence[Block], losses: Counter[str]) -> dict[str, Any]:
+    calls = [
+        {
+            "id": block.id,
+            "type": "function",
+            "function": {
+                "name": block.name,
+                "arguments": block.arguments if isinstance(block.arguments, str) else json.dumps(block.arguments),
+            },
+        }
+        for block in blocks
+        if isinstance(block, ToolCall)
+    ]
+    thoughts = [block.text for block in blocks if isinstance(block, Thinking) and block.text]
+    losses["hidden reasoning"] += sum(isinstance(block, Thinking) and block.hidden for block in blocks)
+    row = _bare(message, message.role) | {
+        "author": message.author,
+        "content": _content([block for block in blocks if not isinstance(block, Thinking | ToolCall)], losses),
+        "finish_reason": message.stop_reason or ("tool_calls" if calls else None),
+        "reasoning": "\n\n".join(thoughts) or None,
+        "tool_calls": json.dumps(calls) if calls else None,
+    }
+    if message.usage is not None:
+        row["token_count"] = message.usage.output
+    return row
+
+
+def _bare(message: Message, role: str) -> dict[str, Any]:
+    active, compacted = _STATES[message.state]
+    return {
+        "active": active,
+        "author": None,
+        "compacted": compacted,
+        "content": None,
+        "finish_reason": None,
+        "reasoning": None,
+        "role": role,
+        "session_id": None,
+        "sidechain": int(message.state == "sidechain"),
+        "timestamp": message.time,
+        "token_count": None,
+        "tool_call_id": None,
+        "tool_calls": None,
+        "tool_name": None,
+    }
+
+
+def _content(blocks: Sequence[Block], losses: Counter[str]) -> str | None:
+    """Return content as Hermes stores it: a text, or parts where there are pictures."""
+    parts: list[dict[str, Any]] = []
+    for block in blocks:
+        if isinstance(block, Text):
+            parts.append({"type": "text", "text": block.text})
+        elif isinstance(block, Image):
+            url = f"data:{block.media_type or 'image/png'};base64,{block.data}" if block.data else block.url
+            parts.append({"type": "image_url", "image_url": {"url": url}})
+        else:
+            losses[f"parts: {type(block).__name__.lower()}"] += 1
+    if not parts:
+        return None
+    if all(part["type"] == "text" for part in parts):
+        return "\n\n".join(part["text"] for part in parts)
+    return JSON_PREFIX + json.dumps(parts)

@@ -1,0 +1,1 @@
+"""The original files of sessions that come from logs."""
