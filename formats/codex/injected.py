@@ -49,8 +49,9 @@ _WARNINGS = (
     "warning: your account was flagged for",
 )
 _REQUEST = re.compile(r"^## My request for Codex:[ \t]*\n?", re.MULTILINE)
+_ASKS = "## My request for Codex:"
 _IMAGE = re.compile(r"<image(?:\s[^>]*)?>|</image>", re.IGNORECASE)
-_BLANK = re.compile(r"\s+")
+_ENDS = 500
 _FRAGMENTS = 20
 
 
@@ -80,6 +81,8 @@ def is_injected(text: str) -> bool:
 
 def asked(text: str) -> tuple[str, str]:
     """Return what an editor put before a prompt, up to the mark that ends it, and the prompt."""
+    if _ASKS not in text:
+        return "", text
     found = _REQUEST.search(text)
     if found is None or not text.lstrip().startswith("#"):
         return "", text
@@ -93,4 +96,8 @@ def is_image_mark(text: str) -> bool:
 
 def normal(text: str) -> int:
     """Return what two writings of one text have in common: a hash of its words, without what an editor put before them."""
-    return hash(_BLANK.sub(" ", asked(text)[1]).strip())
+    text = asked(text)[1].strip()
+    if len(text) > 2 * _ENDS:
+        # The ends of a long one tell it from others.
+        text = f"{text[:_ENDS]} {text[-_ENDS:]}"
+    return hash(" ".join(text.split()))

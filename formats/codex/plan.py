@@ -19,7 +19,7 @@ from satchel.formats.codex.injected import normal
 from satchel.formats.codex.items import person_parts
 from satchel.formats.codex.shapes import CALLS, OUTPUTS, item_type, shape, text_of, texts, words
 from satchel.formats.log_lines import BLANK, LogFile, records_of
-from satchel.jsontext import loads
+from satchel.jsontext import loads, loads_quick
 
 __all__ = ["Numbered", "Plan", "make", "numbered", "place"]
 
@@ -28,7 +28,7 @@ _LIGHT = re.compile(
     rb'\{"timestamp":"[^"]{8,40}",(?:"ordinal":\d+,)?"type":"(?:(compacted|world_state)"|response_item","payload":\{"type":"'
     rb'(?:(function_call|custom_tool_call)|(function_call_output|custom_tool_call_output|ghost_snapshot))")'
 )
-_HEAVY = 2048
+_HEAVY = 300
 """A line that is shorter, in bytes, is parsed."""
 
 _SAID = {"agent_message": "assistant", "agent_reasoning": "reasoning", "agent_reasoning_raw_content": "reasoning"}
@@ -111,6 +111,14 @@ def quick(log: LogFile, segment: int) -> Iterator[tuple[int, Any, re.Match[bytes
     for number, line in enumerate(log.lines(), 1):
         if len(line) > _HEAVY and (light := _LIGHT.match(line)) is not None and line.rstrip().endswith(b"}"):
             yield place(segment, number, 0), None, light
+            continue
+        try:
+            # What it gets wrong, big integers and halves of pairs, does not matter here.
+            data = loads_quick(line)
+        except JsonError:
+            pass
+        else:
+            yield place(segment, number, 0), data, None
             continue
         try:
             data = loads(line)
@@ -224,14 +232,17 @@ class _Scan:
             if role == "assistant":
                 spoken = texts(content)
                 self.item_texts["assistant"].update(map(normal, spoken))
-                self.item_texts["assistant"].add(normal("\n".join(spoken)))
+                if len(spoken) > 1:
+                    self.item_texts["assistant"].add(normal("\n".join(spoken)))
                 self._model(at, "assistant" if spoken else "sealed", copied)
             elif role == "user":
                 self._user(at, payload, content, data, bare)
 
     def _user(self, at: int, payload: dict[str, Any], content: Any, data: dict[str, Any], bare: bool) -> None:
         spoken = texts(content)
-        found = {normal(text) for text in spoken} | {normal("\n".join(spoken)), normal("".join(spoken))}
+        found = {normal(text) for text in spoken}
+        if len(spoken) > 1:
+            found |= {normal("\n".join(spoken)), normal("".join(spoken))}
         self.item_texts["user"].update(found)
         meta = data.get("metadata")
         if isinstance(meta, dict) and (meta.get("inherited_user_message") or meta.get("compaction_output")):
