@@ -319,26 +319,45 @@ class _Scan:
         said = {text for _, _, _, kind, text in self.events if kind == "user"}
         if not said:
             return
-        # An event that tells of no message is of one whose text was changed on its way.
-        spare: dict[_Window, int] = {}
-        for at, _, window, kind, text in self.events:
-            if kind == "user" and text not in self.item_texts["user"] and at not in self.plan.fallback:
-                spare[window] = spare.get(window, 0) + 1
-        alone: list[int] = []
         matched = 0
-        for at, count, exchange, found in reversed(self.users):
+        left: list[tuple[int, int, _Exchange]] = []
+        for at, count, exchange, found in self.users:
             if not said.isdisjoint(found):
                 matched += 1
-            elif self._is_near_damage(count):
-                continue
-            elif spare.get(exchange.window, 0):
-                spare[exchange.window] -= 1
+            elif not self._is_near_damage(count):
+                left.append((at, count, exchange))
+        changed = self._changed(left)
+        alone: list[int] = []
+        for at, _, exchange in left:
+            if at in changed:
+                matched += 1
             elif exchange.number in self.asked or exchange.is_tagged:
                 self.plan.injected.add(at)
             else:
                 alone.append(at)
         if len(alone) <= matched:
             self.plan.injected.update(alone)
+
+    def _changed(self, left: list[tuple[int, int, _Exchange]]) -> set[int]:
+        """
+        Return which of the messages that no event tells of are told of in other words: somebody changed one of the two.
+
+        That is the one next to an event that tells of no message, rather before it than after it.
+        """
+        counts = [count for _, count, _ in left]
+        taken: set[int] = set()
+        for at, count, window, kind, text in self.events:
+            if kind != "user" or text in self.item_texts["user"] or at in self.plan.fallback:
+                continue
+            index = bisect_right(counts, count)
+            near = [
+                (abs(count - counts[i]), i >= index, left[i][0])
+                for i in range(max(0, index - _NEAR), min(len(left), index + _NEAR))
+                if left[i][2].window is window and left[i][0] not in taken
+            ]
+            if near:
+                taken.add(min(near)[2])
+        return taken
 
 
 def kinds_of(payload: dict[str, Any]) -> Any:
