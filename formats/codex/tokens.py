@@ -111,9 +111,10 @@ class Tokens:
 
 
 def _vector(value: Any) -> Vector | None:
-    if not isinstance(value, dict):
+    if type(value) is not dict:
         return None
-    return tuple(count if type(count := value.get(key)) is int and count > 0 else 0 for key in _COUNTS)
+    given = map(value.get, _COUNTS)
+    return tuple([count if type(count) is int and count > 0 else 0 for count in given])
 
 
 def _usage(counts: Vector) -> Usage:
