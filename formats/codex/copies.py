@@ -50,8 +50,8 @@ def copied(log: LogFile, facts: Facts, others: Before | None, segment: int) -> l
     Return from where to where the records of a rollout are another session's.
 
     The ordinal that says so is taken at its word. Without one, records count that say what the other session's do, in its order,
-    and were not written later. Where that session is not there, a second header tells of copies, and they end with the second in
-    which they were all written.
+    and were not written later; what stands between them belongs to them. Where that session is not there, a second header tells
+    of copies, and they end with the second in which they were all written.
     """
     meta = facts.meta
     until = _ordinal(meta)
@@ -83,7 +83,7 @@ def copied(log: LogFile, facts: Facts, others: Before | None, segment: int) -> l
                 break
             if place_there is not None:
                 last, end = place_there, at + 1
-            elif kind not in ("session_meta", ""):
+            elif _begins(kind, payload) or second(data.get("timestamp") if isinstance(data, dict) else None) is None:
                 break
         elif is_guessing:
             if _is_late(record, payload, begun):
@@ -94,8 +94,16 @@ def copied(log: LogFile, facts: Facts, others: Before | None, segment: int) -> l
     return [(start, end)] if end > start else []
 
 
+def _begins(kind: str, payload: dict[str, Any]) -> bool:
+    """Return whether a line begins a turn; one that the other session does not have is the first of this one's own."""
+    return kind == "turn_context" or payload.get("type") in ("task_started", "turn_started")
+
+
 def _ordinal(meta: dict[str, Any]) -> int | None:
     for key in ("subagent_history_start_ordinal", "forked_from_ordinal_exclusive"):
+        if key.startswith("forked") and isinstance(meta.get("history_base"), dict):
+            # It refers to the other session, and has nothing of it.
+            continue
         value = meta.get(key)
         if type(value) is int and value > 0 and text_of(meta.get("id")) is not None:
             return value

@@ -104,7 +104,8 @@ def _message(
     plan, at = _plan_of(record)
     state: State = "rewound" if plan.is_rewound(at) else "live"
     said = extra if extra is not None else {}
-    passed = payload.get("internal_chat_message_metadata_passthrough", payload.get("metadata"))
+    get = payload.get
+    passed = get("internal_chat_message_metadata_passthrough") or get("metadata")
     id = (text_of(passed.get("turn_id")) if isinstance(passed, dict) else None) or turn.id
     if id is not None:
         said["turn_id"] = id
@@ -113,14 +114,15 @@ def _message(
     is_model = author == "model"
     if is_model and turn.effort is not None:
         said["effort"] = turn.effort
-    for key in ("phase", "status"):
-        if (value := text_of(payload.get(key))) is not None:
-            said[key] = value
+    if "phase" in payload and (phase := text_of(get("phase"))) is not None:
+        said["phase"] = phase
+    if "status" in payload and (status := text_of(get("status"))) is not None:
+        said["status"] = status
     return Message(
         role=role,
         author=author,
         blocks=blocks,
-        id=text_of(payload.get("id")),
+        id=text_of(get("id")),
         time=time,
         model=turn.model if is_model else None,
         usage=plan.usage.get(at) if is_model else None,

@@ -51,7 +51,7 @@ _WARNINGS = (
 _REQUEST = re.compile(r"^## My request for Codex:[ \t]*\n?", re.MULTILINE)
 _ASKS = "## My request for Codex:"
 _IMAGE = re.compile(r"<image(?:\s[^>]*)?>|</image>", re.IGNORECASE)
-_ENDS = 500
+_ENDS = 150
 _FRAGMENTS = 20
 
 

@@ -46,8 +46,9 @@ def _part(part: Any, *, injected: bool = False) -> Block:
     if isinstance(text, str) and (kind in _TEXTS or kind is None):
         return Text(text, injected)
     if kind in ("input_image", "image", "image_url"):
-        if "image_url" in part:
-            return image(part["image_url"])
+        url = part.get("image_url")
+        if isinstance(url.get("url") if isinstance(url, dict) else url, str):
+            return image(url)
         if isinstance(part.get("data"), str):
             return Image(text_of(part.get("mimeType")), data=part["data"])
         if isinstance(part.get("file_id"), str):
@@ -181,6 +182,8 @@ def result(output: Any) -> tuple[list[Block], bool | None, dict[str, Any]]:
             _, failed, ended = _said(blocks[0].text)
         return blocks, failed, ended
     if isinstance(output, dict):
+        if output.get("type") in ("input_text", "output_text", "text", "input_image", "image", "encrypted_content"):
+            return parts([output]), None, {}
         return _wrapped(output) or ([Text(_json(output))], None, {})
     return parts(output), None, {}
 

@@ -18,6 +18,7 @@ from satchel.errors import JsonError
 from satchel.formats.codex.injected import normal
 from satchel.formats.codex.items import person_parts
 from satchel.formats.codex.shapes import CALLS, OUTPUTS, item_type, shape, text_of, texts, words
+from satchel.formats.codex.tokens import Tokens
 from satchel.formats.log_lines import BLANK, LogFile, records_of
 from satchel.jsontext import loads, loads_quick
 
@@ -38,9 +39,6 @@ _TOOL_EVENTS = words(
     dynamic_tool_call_response tool_call"""
 )
 _TOOL_ITEMS = words("""CommandExecution FileChange McpToolCall WebSearch ImageGeneration DynamicToolCall CollabAgentToolCall""")
-_COUNTS = ("input_tokens", "cached_input_tokens", "cache_write_input_tokens", "output_tokens", "reasoning_output_tokens")
-_NONE = (0, 0, 0, 0, 0)
-Vector = tuple[int, ...]
 
 
 def place(segment: int, line: int, piece: int) -> int:
@@ -177,7 +175,7 @@ class _Scan:
         self.has_tools = False
         self.rollbacks: list[tuple[int, int]] = []
         self.is_triggered = False
-        self.tokens = _Tokens(plan)
+        self.tokens = Tokens(plan.usage)
 
     # What is seen of a line, in the order of the lines.
 
@@ -299,10 +297,14 @@ class _Scan:
             plan.fallback.update(self.tool_events)
             answers += self.tool_events
         self._tell_injected()
-        self.tokens.finish(sorted(answers))
+        plan.total = self.tokens.finish(sorted(answers))
+        # What was left behind counts neither as a turn nor as a word to take one back.
+        plan.take_back(dead)
         turns = [at for at, _, _, _ in self.users if at not in plan.injected] + self.typed
         turns += [at for at, _, _, kind, _ in self.events if kind == "user" and at in plan.fallback]
-        plan.take_back([*dead, *_taken_back(sorted(turns), self.rollbacks)])
+        turns = sorted(at for at in turns if not plan.is_rewound(at))
+        rollbacks = [(at, count) for at, count in self.rollbacks if not plan.is_rewound(at)]
+        plan.take_back([*dead, *_taken_back(turns, rollbacks)])
 
     def _is_near_damage(self, count: int) -> bool:
         """Return whether the other writing of what a record says may be one that can't be read."""
@@ -319,26 +321,45 @@ class _Scan:
         said = {text for _, _, _, kind, text in self.events if kind == "user"}
         if not said:
             return
-        # An event that tells of no message is of one whose text was changed on its way.
-        spare: dict[_Window, int] = {}
-        for at, _, window, kind, text in self.events:
-            if kind == "user" and text not in self.item_texts["user"] and at not in self.plan.fallback:
-                spare[window] = spare.get(window, 0) + 1
-        alone: list[int] = []
         matched = 0
-        for at, count, exchange, found in reversed(self.users):
+        left: list[tuple[int, int, _Exchange]] = []
+        for at, count, exchange, found in self.users:
             if not said.isdisjoint(found):
                 matched += 1
-            elif self._is_near_damage(count):
-                continue
-            elif spare.get(exchange.window, 0):
-                spare[exchange.window] -= 1
+            elif not self._is_near_damage(count):
+                left.append((at, count, exchange))
+        changed = self._changed(left)
+        alone: list[int] = []
+        for at, _, exchange in left:
+            if at in changed:
+                matched += 1
             elif exchange.number in self.asked or exchange.is_tagged:
                 self.plan.injected.add(at)
             else:
                 alone.append(at)
         if len(alone) <= matched:
             self.plan.injected.update(alone)
+
+    def _changed(self, left: list[tuple[int, int, _Exchange]]) -> set[int]:
+        """
+        Return which of the messages that no event tells of are told of in other words: somebody changed one of the two.
+
+        That is the one next to an event that tells of no message, rather before it than after it.
+        """
+        counts = [count for _, count, _ in left]
+        taken: set[int] = set()
+        for at, count, window, kind, text in self.events:
+            if kind != "user" or text in self.item_texts["user"] or at in self.plan.fallback:
+                continue
+            index = bisect_right(counts, count)
+            near = [
+                (abs(count - counts[i]), i >= index, left[i][0])
+                for i in range(max(0, index - _NEAR), min(len(left), index + _NEAR))
+                if left[i][2].window is window and left[i][0] not in taken
+            ]
+            if near:
+                taken.add(min(near)[2])
+        return taken
 
 
 def kinds_of(payload: dict[str, Any]) -> Any:
@@ -359,119 +380,6 @@ def _taken_back(turns: list[int], rollbacks: list[tuple[int, int]]) -> Iterator[
             start = alive[-count] if count <= len(alive) else alive[0]
             del alive[-count:]
             yield start, at
-
-
-class _Tokens:
-    """
-    Counts tokens once.
-
-    An event has the sum over the thread and the last request's; the same sum again is the same request. A record of its own for
-    each answer, in newer rollouts, says it better, and beside it the events say nothing new.
-    """
-
-    def __init__(self, plan: Plan) -> None:
-        self._plan = plan
-        self._sum: Vector | None = None
-        self._seen: set[str] = set()
-        self._told: Vector | None = None
-        """What a record said that has no sum: the event on the same request is yet to come."""
-        self._answer: int | None = None
-        self._unplaced: list[tuple[int, Vector]] = []
-        self._last = 0
-        self._all = [0, 0, 0, 0, 0]
-
-    def answer(self, at: int) -> None:
-        """Hear of something the model gave."""
-        self._last = at
-        if self._unplaced:
-            for _, counts in self._unplaced:
-                self._put(at, counts)
-            self._unplaced.clear()
-        else:
-            self._answer = at
-
-    def count(self, at: int, payload: dict[str, Any], *, copied: bool) -> None:
-        """Take an event."""
-        info = payload.get("info")
-        if not isinstance(info, dict):
-            return
-        total, last = _vector(info.get("total_token_usage")), _vector(info.get("last_token_usage"))
-        if total is not None and total == self._sum:
-            return
-        if last is None and total is not None:
-            before = self._sum or _NONE
-            fell = any(new < old for new, old in zip(total, before, strict=True))
-            last = total if fell else tuple(new - old for new, old in zip(total, before, strict=True))
-        if total is not None:
-            self._sum = total
-        if last is None or copied:
-            return
-        if self._told == last:
-            self._told = None
-            return
-        self._told = None
-        self._add(at, last)
-
-    def record(self, at: int, payload: dict[str, Any], *, copied: bool) -> None:
-        """Take a record on one answer."""
-        id = text_of(payload.get("response_id"))
-        used, total = _vector(payload.get("usage")), _vector(payload.get("thread_token_usage"))
-        if used is None or (id is not None and id in self._seen):
-            return
-        if id is not None:
-            self._seen.add(id)
-        if total is not None and total == self._sum:
-            return
-        if total is not None:
-            self._sum = total
-        if copied:
-            return
-        self._told = used
-        self._add(at, used)
-
-    def _add(self, at: int, counts: Vector) -> None:
-        for i, count in enumerate(counts):
-            self._all[i] += count
-        if self._answer is not None:
-            self._put(self._answer, counts)
-            self._answer = None
-        elif any(counts):
-            self._unplaced.append((at, counts))
-
-    def _put(self, at: int, counts: Vector) -> None:
-        held = self._plan.usage.get(at)
-        new = _usage(counts)
-        self._plan.usage[at] = new if held is None else _plus(held, new)
-
-    def finish(self, events: list[int]) -> None:
-        """Place what is left: with the last answer, or where there is none with the event before that stands for one."""
-        for at, counts in self._unplaced:
-            if self._last:
-                self._put(self._last, counts)
-            elif events:
-                self._put(events[max(0, bisect_right(events, at) - 1)], counts)
-        self._plan.total = _usage(tuple(self._all))
-
-
-def _vector(value: Any) -> Vector | None:
-    if not isinstance(value, dict):
-        return None
-    return tuple(count if type(count := value.get(key)) is int and count > 0 else 0 for key in _COUNTS)
-
-
-def _usage(counts: Vector) -> Usage:
-    given, cached, written, made, thought = counts
-    return Usage(input=max(0, given - cached), output=made, cache_read=cached, cache_write=written, reasoning=thought)
-
-
-def _plus(one: Usage, other: Usage) -> Usage:
-    return Usage(
-        input=one.input + other.input,
-        output=one.output + other.output,
-        cache_read=one.cache_read + other.cache_read,
-        cache_write=one.cache_write + other.cache_write,
-        reasoning=one.reasoning + other.reasoning,
-    )
 
 
 def make(

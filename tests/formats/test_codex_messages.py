@@ -162,6 +162,19 @@ def test_a_message_without_event_beside_one_with_it_was_put_in(tmp_path: Path) -
     assert ["harness", "person", "model"] == [m.author for m in messages(_file(tmp_path, log.lines))]
 
 
+def test_a_message_whose_event_says_it_in_other_words_is_typed(tmp_path: Path) -> None:
+    log = Log()
+    log.put_in("put in before")
+    log.put_in("[cut 86]")
+    log.event("user_message", message="[taken out 86]")
+    log.put_in("put in after")
+    log.answer("Gone.")
+
+    found = messages(_file(tmp_path, log.lines))
+
+    assert [("[cut 86]", "person")] == [(plain_text(m.blocks), m.author) for m in found if m.author == "person"]
+
+
 def test_prompts_stay_prompts_where_events_are_few(tmp_path: Path) -> None:
     log = Log()
     log.ask("One.")
@@ -281,6 +294,7 @@ def test_a_compaction_is_a_note_without_what_it_repeats(tmp_path: Path) -> None:
         ('[{"type":"text","text":"of a server"}]', "of a server", None, {}),
         ([{"type": "input_text", "text": "part"}], "part", None, {}),
         ({"content": "one object", "success": False}, "one object", True, {}),
+        ({"type": "input_text", "text": "one part"}, "one part", None, {}),
         ('{"status":{"a":{"completed":"x"}},"timed_out":false}', None, None, {}),
     ],
 )
@@ -359,12 +373,13 @@ def test_parts_of_every_kind_are_kept(tmp_path: Path) -> None:
         {"type": "input_audio", "audio_url": "data:audio/wav;base64,QQ"},
         {"type": "novel", "x": 1},
         {"type": "input_image", "image_url": "https://pictures.example/a.png"},
+        {"type": "input_image", "image_url": None},
     ]
     log.item("message", role="user", content=parts)
 
     (message,) = messages(_file(tmp_path, log.lines))
 
-    assert [Attachment, Attachment, Unknown, Image] == [type(block) for block in message.blocks]
+    assert [Attachment, Attachment, Unknown, Image, Unknown] == [type(block) for block in message.blocks]
     assert "person" == message.author
 
 

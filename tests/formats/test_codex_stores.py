@@ -269,6 +269,25 @@ def test_a_part_that_was_left_is_dead(tmp_path: Path) -> None:
     assert ["Wrong.", "Badly."] == [text for text, state in states if state == "rewound"]
 
 
+def test_turns_that_were_left_are_not_taken_back_again(tmp_path: Path) -> None:
+    home = tmp_path / "codex"
+    first = Log(SESSION, ordinals=True)
+    first.turn("One.", "First.")
+    first.turn("Two.", "Second.")
+    kept = len(first.lines)
+    first.event("thread_rolled_back", num_turns=1)
+    first.turn("Left.", "Behind.")
+    second = _part("b", first, ordinal=kept, at=100)
+    second.turn("Three.", "Third.")
+    second.event("thread_rolled_back", num_turns=2)
+    written(day(home) / name(), first.lines)
+    written(day(home) / name(time="2026-01-05T12-00-00", part=OTHER), second.lines)
+
+    states = [(plain_text(m.blocks), m.state) for m in messages(home, SESSION)]
+
+    assert ["One.", "First."] == [text for text, state in states if state == "live"]
+
+
 def test_a_part_whose_beginning_is_gone_is_read(tmp_path: Path) -> None:
     first = Log(SESSION, ordinals=True)
     last = _part("b", first, ordinal=1, at=100)
@@ -365,6 +384,29 @@ def test_words_that_are_the_same_by_chance_are_no_copies(tmp_path: Path) -> None
     found = messages(home, OTHER)
 
     assert [True, True, False, False] == [m.extra.get("copied", False) for m in found]
+
+
+def test_a_copy_that_is_not_quite_one_is_still_known(tmp_path: Path) -> None:
+    home = tmp_path / "codex"
+    parent = _parent()
+    written(day(home) / name(), parent.lines)
+    fork = _copied(parent, at=1000, forked_from_id=SESSION)
+    fork.lines[5]["payload"] = {"type": "rewritten"}
+    written(day(home) / name(OTHER), fork.lines)
+
+    assert [True] * 4 + [False] * 2 == [m.extra.get("copied", False) for m in messages(home, OTHER)]
+    assert Usage(input=50, output=5) == infos(home)[OTHER].usage
+
+
+def test_a_fork_that_refers_to_its_parent_has_no_copies(tmp_path: Path) -> None:
+    home = tmp_path / "codex"
+    written(day(home) / name(), _talk().lines)
+    base = {"thread_id": SESSION, "end_ordinal_exclusive": 7}
+    fork = Log(OTHER, at=50, ordinals=True, forked_from_id=SESSION, forked_from_ordinal_exclusive=7, history_base=base)
+    fork.turn("Elsewhere.", "There.")
+    written(day(home) / name(OTHER), fork.lines)
+
+    assert [None, None] == [m.extra.get("copied") for m in messages(home, OTHER)]
 
 
 def test_a_fork_that_refers_to_its_parent_is_a_branch(tmp_path: Path) -> None:
