@@ -157,9 +157,12 @@ def _listing(sources: Sequence[Source], selection: Selection, limit: int, listen
         count = 0
         # Whoever names a session wants to see it.
         hidden = not selection.include_archived and not selection.session_ids
-        for info in select(scan(stores), selection, ended_only=False, hide_archived=hidden, tally=found.tally):
+        # To count the messages of a log is to read it: only those are counted that are shown.
+        infos = scan(stores, cheaply=not selection.needs_counts)
+        for info in select(infos, selection, ended_only=False, hide_archived=hidden, tally=found.tally):
             count += 1
-            item = (info.last_active or info.started_at or 0.0, info.id, count, info, stores[place(info)])
+            newest = info.last_active or info.ended_at or info.started_at or 0.0
+            item = (newest, info.id, count, info, stores[place(info)])
             if not limit or len(kept) < limit:
                 heapq.heappush(kept, item)
             else:
@@ -167,7 +170,8 @@ def _listing(sources: Sequence[Source], selection: Selection, limit: int, listen
                 if item[3].pinned:
                     pinned.append(item)
         for _, _, _, info, store in sorted([*kept, *pinned], reverse=True):
-            found.rows.append(Row(info, preview(store, info.id)))
+            counted = info if info.messages is not None else store.session(info.id)
+            found.rows.append(Row(counted, preview(store, info.id)))
         found.more = count - len(found.rows)
         for store in stores:
             store.check()
@@ -175,10 +179,15 @@ def _listing(sources: Sequence[Source], selection: Selection, limit: int, listen
     return found
 
 
-def scan(stores: Sequence[Store], *, counts: bool = True) -> Iterator[SessionInfo]:
-    """Yield the sessions of several stores, one after the other; `place` gives the store's number back."""
+def scan(stores: Sequence[Store], *, counts: bool = True, cheaply: bool = False) -> Iterator[SessionInfo]:
+    """
+    Yield the sessions of several stores, one after the other; `place` gives the store's number back.
+
+    Args:
+        cheaply: Leave those uncounted that would have to be read for it.
+    """
     for at, store in enumerate(stores):
-        for info in store.sessions(counts=counts):
+        for info in store.sessions(counts=counts and (not cheaply or store.conversation != "line")):
             info.extra = {**info.extra, _PLACE: at}
             yield info
 

@@ -37,6 +37,27 @@ def test_a_list_has_the_sessions_of_every_agent(satchel: Callable[..., Any], hom
         assert formats == {row["format"] for row in chosen}
 
 
+def test_a_list_reads_only_the_logs_that_it_shows(
+    satchel: Callable[..., Any], homes: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from satchel.formats.claude_code.store import ClaudeStore
+
+    counted: list[str] = []
+    session = ClaudeStore.session
+
+    def noted(self: ClaudeStore, session_id: str, *, counts: bool = True) -> Any:
+        counted.extend([session_id] if counts else [])
+        return session(self, session_id, counts=counts)
+
+    monkeypatch.setattr(ClaudeStore, "session", noted)
+    whole = json.loads(satchel("list", "--limit", "0", "--json", "--from", "claude").out)
+    assert {row["id"] for row in whole} == set(counted)
+    counted.clear()
+    first = json.loads(satchel("list", "--limit", "1", "--json", "--from", "claude").out)
+    assert whole[:1] == first
+    assert [first[0]["id"]] == counted
+
+
 def test_an_export_takes_hermes_database_and_says_what_else_is_there(
     satchel: Callable[..., Any], homes: dict[str, Path], tmp_path: Path
 ) -> None:
