@@ -18,7 +18,7 @@ from satchel.errors import JsonError
 from satchel.formats.codex.injected import normal
 from satchel.formats.codex.items import person_parts
 from satchel.formats.codex.shapes import CALLS, OUTPUTS, item_type, shape, text_of, texts, words
-from satchel.formats.codex.tokens import Tokens
+from satchel.formats.codex.tokens import Spent, Tokens
 from satchel.formats.log_lines import BLANK, LogFile, records_of
 from satchel.jsontext import loads, loads_quick
 
@@ -65,7 +65,7 @@ class Plan:
         """Events that are messages, since there is no item for them."""
         self.copied: list[tuple[int, int]] = []
         """From where to where, without it, records are another session's."""
-        self.usage: dict[int, Usage] = {}
+        self.usage = Spent()
         self.total = Usage()
         self._starts: list[int] = []
         self._ends: list[int] = []
@@ -150,6 +150,7 @@ class _Exchange(NamedTuple):
 
 
 _TAGGED = re.compile(r"\s*<[A-Za-z][\w.:-]*(?:\s[^<>]*)?>.*</[^<>]+>\s*\Z", re.DOTALL)
+_ROOM = 4096
 _NEAR = 8
 """So many records lie at most between the two writings of a text."""
 
@@ -168,6 +169,7 @@ class _Scan:
         self.typed: list[int] = []
         """Messages without one, and what other agents began a turn with."""
         self.events: list[tuple[int, int, _Window, str, int]] = []
+        self.room = _ROOM
         self.asked: set[int] = set()
         """Before which answers an event says that a person sent something."""
         self.item_texts: dict[str, set[int]] = {"user": set(), "assistant": set(), "reasoning": set()}
@@ -271,19 +273,31 @@ class _Scan:
             if type(count) is int and count > 0:
                 self.rollbacks.append((at, count))
         elif kind in _TOOL_EVENTS:
-            self.tool_events.append(at)
+            if not self.has_tools:
+                self.tool_events.append(at)
         elif kind == "item_completed" and isinstance(item := payload.get("item"), dict):
             what = text_of(item.get("type"))
             if what in _SAID_ITEMS:
                 spoken = texts(item.get("content")) + texts(item.get("summary_text")) + texts(item.get("raw_content"))
                 self._said(at, _SAID_ITEMS[what], "\n".join(spoken))
-            elif what in _TOOL_ITEMS:
+            elif what in _TOOL_ITEMS and not self.has_tools:
                 self.tool_events.append(at)
 
     def _said(self, at: int, kind: str, text: str) -> None:
         if kind == "user":
             self.asked.add(self.exchange)
         self.events.append((at, self.count, self.window, kind, normal(text)))
+        if len(self.events) > self.room:
+            self._make_room()
+
+    def _make_room(self) -> None:
+        """Forget events whose items are there for sure."""
+        self.events = [event for event in self.events if event[3] == "user" or self._may_stand_for_one(event)]
+        self.room = max(_ROOM, 2 * len(self.events))
+
+    def _may_stand_for_one(self, event: tuple[int, int, _Window, str, int]) -> bool:
+        _, count, window, kind, _ = event
+        return kind not in window.kinds or count > self.count - _NEAR or self._is_near_damage(count)
 
     # What follows from all of it.
 

@@ -4,17 +4,56 @@ Counts the tokens of a rollout.
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from array import array
+from bisect import bisect_left, bisect_right
 from typing import Any
 
 from satchel.contracts import Usage
 from satchel.formats.codex.shapes import text_of
 
-__all__ = ["Tokens"]
+__all__ = ["Spent", "Tokens"]
 
 _COUNTS = ("input_tokens", "cached_input_tokens", "cache_write_input_tokens", "output_tokens", "reasoning_output_tokens")
 _NONE = (0, 0, 0, 0, 0)
+_MOST = 1 << 62
 Vector = tuple[int, ...]
+
+
+class Spent:
+    """What was spent on which answer, by its place: in a few bytes each, since a long rollout has very many."""
+
+    __slots__ = ("_before", "_counts", "_places")
+
+    def __init__(self) -> None:
+        self._places = array("q")
+        self._counts = array("q")
+        self._before: dict[int, Vector] = {}
+        """Of answers that stand before the last one of the others."""
+
+    def put(self, at: int, counts: Vector) -> None:
+        """Add to what was spent on an answer."""
+        places, held = self._places, self._counts
+        counts = tuple([min(count, _MOST) for count in counts])
+        if not places or at > places[-1]:
+            places.append(at)
+            held.extend(counts)
+        elif at == places[-1]:
+            for i, count in enumerate(counts, len(held) - len(counts)):
+                held[i] = min(held[i] + count, _MOST)
+        else:
+            before = self._before.get(at, _NONE)
+            self._before[at] = tuple([one + other for one, other in zip(before, counts, strict=True)])
+
+    def get(self, at: int) -> Usage | None:
+        """Return what was spent on an answer, None where nobody says."""
+        index = bisect_left(self._places, at)
+        there = index < len(self._places) and self._places[index] == at
+        more = self._before.get(at) if self._before else None
+        if not there:
+            return None if more is None else _usage(more)
+        size = len(_COUNTS)
+        held = tuple(self._counts[index * size : index * size + size])
+        return _usage(held if more is None else tuple([one + other for one, other in zip(held, more, strict=True)]))
 
 
 class Tokens:
@@ -25,9 +64,8 @@ class Tokens:
     each answer, in newer rollouts, says it better, and beside it the events say nothing new.
     """
 
-    def __init__(self, usage: dict[int, Usage]) -> None:
-        self._usage = usage
-        """What belongs to which answer, by its place."""
+    def __init__(self, spent: Spent) -> None:
+        self._spent = spent
         self._sum: Vector | None = None
         self._seen: set[str] = set()
         self._told: Vector | None = None
@@ -42,7 +80,7 @@ class Tokens:
         self._last = at
         if self._unplaced:
             for _, counts in self._unplaced:
-                self._put(at, counts)
+                self._spent.put(at, counts)
             self._unplaced.clear()
         else:
             self._answer = at
@@ -90,23 +128,18 @@ class Tokens:
         for i, count in enumerate(counts):
             self._all[i] += count
         if self._answer is not None:
-            self._put(self._answer, counts)
+            self._spent.put(self._answer, counts)
             self._answer = None
         elif any(counts):
             self._unplaced.append((at, counts))
-
-    def _put(self, at: int, counts: Vector) -> None:
-        held = self._usage.get(at)
-        new = _usage(counts)
-        self._usage[at] = new if held is None else _plus(held, new)
 
     def finish(self, events: list[int]) -> Usage:
         """Place what is left: with the last answer, or without any with the event before that stands for one; return the sum."""
         for at, counts in self._unplaced:
             if self._last:
-                self._put(self._last, counts)
+                self._spent.put(self._last, counts)
             elif events:
-                self._put(events[max(0, bisect_right(events, at) - 1)], counts)
+                self._spent.put(events[max(0, bisect_right(events, at) - 1)], counts)
         return _usage(tuple(self._all))
 
 
@@ -120,13 +153,3 @@ def _vector(value: Any) -> Vector | None:
 def _usage(counts: Vector) -> Usage:
     given, cached, written, made, thought = counts
     return Usage(input=max(0, given - cached), output=made, cache_read=cached, cache_write=written, reasoning=thought)
-
-
-def _plus(one: Usage, other: Usage) -> Usage:
-    return Usage(
-        input=one.input + other.input,
-        output=one.output + other.output,
-        cache_read=one.cache_read + other.cache_read,
-        cache_write=one.cache_write + other.cache_write,
-        reasoning=one.reasoning + other.reasoning,
-    )

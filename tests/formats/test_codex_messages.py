@@ -10,6 +10,7 @@ import pytest
 from codex_lines import SESSION, Line, Log, entries, infos, messages, name, notes, opened, raw, written
 
 from satchel.contracts import Record, Usage
+from satchel.formats.codex import plan
 from satchel.formats.model import Attachment, Image, Message, Note, Text, Thinking, ToolCall, ToolResult, Unknown, plain_text
 
 
@@ -96,6 +97,24 @@ def test_an_event_stands_for_its_item_where_that_is_torn_or_missing_in_its_turn(
 
     assert ["One.", "First.", "Two.", "Second.", "Three."] == [text for _, text in said]
     assert 1 == sum(note.kind == "damaged" for note in notes(tmp_path / name()))
+
+
+def test_events_that_are_forgotten_meanwhile_are_said_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is kept of events must not grow with a rollout, and those that stand alone are not among what is forgotten."""
+    monkeypatch.setattr(plan, "_ROOM", 3)
+    log = Log()
+    for number in range(20):
+        log.event("task_started", turn_id=f"t{number}")
+        log.ask(f"{number}.")
+        if number % 5:
+            log.answer(f"{number}!")
+        else:
+            log.event("agent_message", message=f"{number}!")
+            log.event("agent_reasoning", text="Hm.")
+
+    said = [text for _, text in _said(_file(tmp_path, log.lines)) if text]
+
+    assert [f"{number}{mark}" for number in range(20) for mark in ".!"] == said
 
 
 # ------------------------------------------------------------------------------------------------------------ what nobody typed
@@ -550,8 +569,8 @@ def test_damaged_lines_cost_themselves_and_are_warnings(tmp_path: Path) -> None:
     path = _file(tmp_path, lines)
     store, heard = opened(path)
     with store:
-        for _ in range(2):
-            records = list(store.records(SESSION))
+        list(store.records(SESSION))
+        records = list(store.records(SESSION))
         assert path.read_bytes().replace(b"\r\n", b"") == b"".join(record.raw or b"" for record in records)
 
     assert {("warning", 0)} == {(problem.severity, problem.lost) for problem in heard}
