@@ -247,6 +247,9 @@ def spare(sources: Sequence[Source], output: str | os.PathLike[str], *, file_nam
     written += [path.with_name(hidden_name(path.name, ".partial")) for path in written if path.name.endswith("manifest.jsonl")]
     swept = real_path(target if is_folder else target.parent)
     for source in sources:
+        if source.path.is_dir():
+            _spare_files(source, written, folder=target if not file_name else None)
+            continue
         # SQLite keeps its files beside the database itself, not beside a link to it.
         stores = {source.path, Path(real_path(source.path))}
         for store in stores:
@@ -269,6 +272,30 @@ def _is_same_file(one: Path, other: Path) -> bool:
     try:
         return one.samefile(other)
     except OSError:  # One is not there, or lies in a folder that nobody here may look into.
+        return False
+
+
+def _spare_files(source: Source, written: Sequence[Path], *, folder: Path | None) -> None:
+    """Make sure that nothing in a store that is a folder is overwritten, and no folder of copies is laid into it."""
+    root = os.path.join(real_path(source.path), "")
+    if folder is not None and os.path.join(real_path(folder), "").startswith(root):
+        raise UsageError(f"{folder} lies in the session store {source.path}: choose another OUTPUT", subject=folder)
+    for path in written:
+        if not path.exists() or not real_path(path).startswith(root) or _is_ours(path):
+            continue
+        raise UsageError(
+            f"{path} is a file of the session store {source.path}: it is not overwritten, --force or not; choose another OUTPUT",
+            subject=path,
+        )
+
+
+def _is_ours(path: Path) -> bool:
+    """Return whether a file is an export, or what stands beside one."""
+    if path.is_dir() or path.name.endswith(("manifest.jsonl", "SHA256SUMS")):
+        return True
+    try:
+        return registry.detect(path).name == "jsonl"
+    except (NotAStore, UsageError, OSError):
         return False
 
 

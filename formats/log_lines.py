@@ -40,6 +40,9 @@ Hears of what is wrong with a line: its number, what it is, and how many records
 _ZSTD = b"\x28\xb5\x2f\xfd"
 _BUFFER = 1 << 20
 _PACKED = 1 << 14
+_FAULTS = 100
+"""After so many torn records on one line the rest of it is taken as one: to find each costs a look at all before it."""
+
 _decode_at = JSONDecoder().raw_decode
 _BLANKS = re.compile("[\ufeff \t\r\n]*")
 _NULS = re.compile("\0+")
@@ -229,7 +232,14 @@ def records_of(line: bytes, number: int, error: JsonError, *, report: Report) ->
 
 def canonical(record: Record) -> tuple[bytes]:
     """Return the line that stands for a record of a log in the content digest (docs/formats/digest.md)."""
-    return (as_canonical(record.raw if record.data is None else record.data) + b"\n",)
+    if record.data is not None:
+        try:
+            return (as_canonical(record.data) + b"\n",)
+        except JsonError:
+            if record.raw is None:
+                raise
+    # What is no JSON, or nested more deeply than can be written, is its bytes.
+    return (as_canonical(record.raw) + b"\n",)
 
 
 def _says_nothing(piece: bytes) -> bool:
@@ -240,8 +250,8 @@ def _says_nothing(piece: bytes) -> bool:
 def _pieces(text: str) -> list[tuple[str, Any]]:
     """Cut a text into objects of JSON and what is none; joined they are the text."""
     out: list[tuple[str, Any]] = []
-    at = begin = 0
-    while begin < len(text):
+    at = begin = faults = 0
+    while begin < len(text) and faults < _FAULTS:
         begin = _skip(text, begin)
         fault = end = begin
         value = None
@@ -259,6 +269,7 @@ def _pieces(text: str) -> list[tuple[str, Any]]:
             out.append((text[at:end], value))
             at = begin = end
             continue
+        faults += 1
         following = _next_record(text, begin, fault)
         if following is None:
             break

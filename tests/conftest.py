@@ -8,8 +8,13 @@ from pathlib import Path
 
 import pytest
 from hermes_cases import build
+from hypothesis import HealthCheck, settings
 
 ROOT = Path(__file__).resolve().parent.parent
+
+# No test looks at the time it took, and a loaded machine is no fault of the code.
+settings.register_profile("satchel", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("satchel")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -15,6 +15,7 @@ from satchel.contracts import Record, Usage
 from satchel.formats.claude_code.blocks import answer_blocks, joined, most, prompt_blocks, result, saved_path, second, usage_of
 from satchel.formats.claude_code.known import SUBTYPES, TYPES
 from satchel.formats.claude_code.plan import COPIED, COUNTED, DELIVERED, REWOUND, TWICE, Numbered, Plan, group_key, is_put_in
+from satchel.formats.hermes_rows import number
 from satchel.formats.log_lines import LINE
 from satchel.formats.model import Attachment, Author, Block, Entry, Message, Note, State, Text, ToolCall, ToolResult, Unknown
 
@@ -192,8 +193,8 @@ class _Reading:
         if data.get("isApiErrorMessage"):
             extra["error"] = data.get("error") or True
         cost = data.get("costUSD")
-        if isinstance(cost, int | float) and not flag & (COUNTED | COPIED):
-            extra["cost"] = float(cost)
+        if number(cost) is not None and not flag & (COUNTED | COPIED):
+            extra["cost"] = number(cost)
         identity = body.get("id") or data.get("uuid")
         stop = body.get("stop_reason")
         return Message(

@@ -304,7 +304,7 @@ class _Pass:
             if twin < 0 and self.old:
                 twin = self.old.get(uuid, -1)
             # Only real ids tell twins: in files that were made anonymous, all lines may have the same word for one.
-            stamp = hash(time) if len(uuid) == _UUID else hash((time, repr(data)))
+            stamp = hash(time) if len(uuid) == _UUID else hash((time, _spelled(data)))
             if self.compares:
                 keys = (hash((uuid, time)), hash((time, kind, group)))
                 if self.known and time and (keys[0] in self.known or keys[1] in self.known):
@@ -469,3 +469,10 @@ class _Pass:
 
 def _unheard(number: int, what: str, lost: int) -> None:
     pass
+
+
+def _spelled(data: Any) -> str:
+    try:
+        return repr(data)
+    except RecursionError:
+        return ""

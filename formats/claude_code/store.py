@@ -274,15 +274,32 @@ class ClaudeStore:
         )
 
     def _plan(self, session: Session, records: list[Record] | None = None) -> Plan:
-        plan = self._plans.pop(session.id, None)
-        if plan is None:
-            others = [self._plan(self._sessions[key]) for key in session.relatives]
-            options: Any = {"agent": session.found.is_agent, "others": others, "compared": session.is_compared}
-            plan = planning.make(session.log, **options) if records is None else planning.make_of(records, **options)
-        self._plans[session.id] = plan
+        # A family is gone through relatives first, each once: a chain of sessions may be long, and all may know all.
+        todo, held = [session], dict[str, Plan]()
+        begun: set[str] = set()
+        while todo:
+            one = todo[-1]
+            plan = held.get(one.id) or self._plans.pop(one.id, None)
+            if plan is None:
+                missing = [key for key in one.relatives if key not in held and key not in begun]
+                begun.add(one.id)
+                if missing:
+                    todo += [self._sessions[key] for key in missing]
+                    continue
+                options: Any = {
+                    "agent": one.found.is_agent,
+                    "others": [held[key] for key in one.relatives if key in held],
+                    "compared": one.is_compared,
+                }
+                given = records if one is session else None
+                plan = planning.make(one.log, **options) if given is None else planning.make_of(given, **options)
+            held[one.id] = plan
+            todo.pop()
+        for key in list(held)[-_PLANS - len(session.relatives) :]:
+            self._plans[key] = held[key]
         while len(self._plans) > _PLANS + len(session.relatives):
             self._plans.pop(next(iter(self._plans)))
-        return plan
+        return held[session.id]
 
     def _records(self, session: Session) -> Iterator[Record]:
         log = session.log

@@ -85,7 +85,7 @@ class NativeExport:
     def _name(self, relative: str, path: Path | None) -> str:
         """Return the name of a file in the folder; two stores may have files of the same name."""
         found, number = relative, 1
-        while self._written.get(found, path) != path:
+        while found in self._written and (path is None or self._written[found] != path):
             number += 1
             found = f"store-{number}/{relative}"
         return found

@@ -169,3 +169,94 @@ def test_doctor_counts_what_the_reader_does_not_know(satchel: Callable[..., Any]
     store = next(one for one in json.loads(satchel("doctor", "--json").out)["stores"] if one["format"] == "claude")
     assert {"9.9.9": {"type:dream": 1}} == store["unknown"]
     assert "type:dream 1x" in satchel("doctor", "--from", "claude").out
+
+
+@pytest.mark.parametrize("agent", ["claude", "codex", "legacy"])
+def test_a_log_is_never_overwritten(satchel: Callable[..., Any], homes: dict[str, Path], agent: str) -> None:
+    """With --force an export took the place of a transcript, and of the history, in the very store it was made of."""
+    before = {path: path.read_bytes() for path in homes[agent].rglob("*") if path.is_file()}
+    for path in before:
+        if path.suffix in (".jsonl", ".json"):
+            done = satchel("export", path, "--from", agent, "--force")
+            assert 2 == done.status, path
+            assert "choose another OUTPUT" in done.err
+    inside = satchel("export", homes[agent] / "copies", "--from", agent, "--format", "native", "--force")
+    assert 2 == inside.status
+    assert before == {path: path.read_bytes() for path in homes[agent].rglob("*") if path.is_file()}
+
+
+def test_an_export_may_lie_in_the_folder_it_was_made_of(satchel: Callable[..., Any], homes: dict[str, Path]) -> None:
+    out = homes["claude"] / "export.jsonl"
+    assert 0 == satchel("export", out, "--from", "claude").status
+    assert 0 == satchel("export", out, "--from", "claude", "--force").status
+    assert 0 == satchel("verify", out).status
+
+
+def _claude(home: Path, number: int, texts: list[str], **more: Any) -> None:
+    session = f"{number:08d}-0000-4000-8000-000000000000"
+    lines, parent = [], None
+    for at, text in enumerate(texts):
+        uuid = f"{hash(text) % 10**8:08d}-0000-4000-8000-{at:012d}"
+        body = {"role": "user", "content": text}
+        lines.append(
+            {"type": "user", "uuid": uuid, "parentUuid": parent, "sessionId": session, "timestamp": f"2026-01-01T00:00:{at:02d}Z"}
+            | {"message": body, "cwd": "/w", "version": "2.1.0"}
+            | more
+        )
+        parent = uuid
+    folder = home / "projects" / "-p"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / f"{session}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+
+def test_many_sessions_with_one_beginning_are_read_each_once(
+    satchel: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each of them knows all others, and to read one took twice as long for every other."""
+    from satchel.formats.claude_code import plan
+
+    home = tmp_path / "forks"
+    for number in range(1, 25):
+        _claude(home, number, [*(f"same {at}" for at in range(5)), f"own {number}"])
+    made: list[Any] = []
+    make = plan.make
+
+    def noted(log: Any, **options: Any) -> Any:
+        made.append(log)
+        return make(log, **options)
+
+    monkeypatch.setattr(plan, "make", noted)
+    assert 0 == satchel("list", "--limit", "0", "--json", "--from", home).status
+    assert len(made) <= 24 * 24 + 24
+
+
+def test_values_that_no_number_holds_and_deep_lines_stop_nothing(satchel: Callable[..., Any], tmp_path: Path) -> None:
+    home, out = tmp_path / "odd", tmp_path / "out.jsonl"
+    _claude(home, 1, ["one"], costUSD=10**400, type="assistant")
+    _claude(home, 2, ["two"])
+    _claude(home, 3, ["three"])
+    log = next((home / "projects" / "-p").glob("00000003*"))
+    for depth in (890, 950, 1_010):
+        with log.open("a") as file:
+            deep = "[" * depth + "]" * depth
+            file.write(log.read_text().splitlines()[0].replace('"three"', deep).replace('"uuid": "', f'"uuid": "{depth}') + "\n")
+    assert 0 == satchel("export", out, "--from", home).status
+    assert 3 == len(out.read_bytes().splitlines())
+    assert 0 == satchel("verify", out, "--content").status
+    assert 0 == satchel("export", tmp_path / "copy", "--from", home, "--format", "native").status
+
+
+def test_prompts_of_one_id_in_two_homes_are_both_copied(
+    satchel: Callable[..., Any], homes: dict[str, Path], tmp_path: Path
+) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "history.jsonl").write_bytes(
+        (homes["claude"] / "history.jsonl").read_bytes().replace(b'"display":"', b'"display":"other ')
+    )
+    copy = tmp_path / "copy"
+    done = satchel("export", copy, "--format", "native", "--from", homes["claude"], "--from", other)
+    assert 0 == done.status
+    second = list((copy / "store-2").glob("*.jsonl"))
+    assert second
+    assert all((copy / path.name).read_bytes() != path.read_bytes() for path in second)
