@@ -32,7 +32,8 @@ def prompts(session: SessionView) -> Iterator[tuple[Message, str]]:
 def _messages(session: SessionView) -> Iterator[Message]:
     for segment in range(len(session.ids)):
         for entry in session.entries(segment):
-            if isinstance(entry, Message) and entry.state != "rewound":
+            # What a session copied from another one was typed there.
+            if isinstance(entry, Message) and entry.state != "rewound" and not entry.extra.get("copied"):
                 yield entry
 
 

@@ -161,7 +161,9 @@ def test_the_rows_are_read_back_with_their_digest(tmp_path: Path, ids: tuple[str
             assert store.session("s").messages == 8
 
 
-def test_prompts_are_what_people_typed() -> None:
+def test_prompts_are_what_people_typed(monkeypatch: pytest.MonkeyPatch) -> None:
+    copied = Message(role="user", author="person", blocks=[Text("Said in another session.")], extra={"copied": True})
+    monkeypatch.setattr(_View, "entries", lambda view, segment=-1: iter([copied, *ENTRIES]))
     target = MemoryTarget()
     with writer.open(target, options={"only": "user-prompts"}, listen=ignore) as export:
         export.add(_View("s"))
