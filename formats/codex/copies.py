@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable
+from itertools import islice
 from typing import Any
 
 from satchel.contracts import Record
@@ -51,12 +52,14 @@ def copied(log: LogFile, facts: Facts, others: Before | None, segment: int) -> l
 
     The ordinal that says so is taken at its word. Without one, records count that say what the other session's do, in its order,
     and were not written later; what stands between them belongs to them. Where that session is not there, a second header tells
-    of copies, and they end with the second in which they were all written.
+    of copies, and they end with the second in which they were all written. A subagent without such a header has none: what its
+    caller was told at the beginning too, it was told itself.
     """
     meta = facts.meta
     until = _ordinal(meta)
-    is_told = bool(facts.others) and (meta.get("forked_from_id") is not None or facts.is_subagent)
-    if until is None and not others and not is_told:
+    has_header = until is None and (bool(facts.others) or _has_second_header(log))
+    is_told = has_header and (meta.get("forked_from_id") is not None or facts.is_subagent)
+    if until is None and not is_told and (not others or facts.is_subagent):
         return []
     start = end = 0
     last = 0
@@ -92,6 +95,12 @@ def copied(log: LogFile, facts: Facts, others: Before | None, segment: int) -> l
         elif until is None:
             break
     return [(start, end)] if end > start else []
+
+
+def _has_second_header(log: LogFile) -> bool:
+    """Return whether another header follows the first at once, which may be longer than the beginning that was looked at."""
+    first = list(islice(log.records(report=_unheard), 2))
+    return len(first) == 2 and all(shape(record.data)[0] == "session_meta" for record in first)
 
 
 def _begins(kind: str, payload: dict[str, Any]) -> bool:

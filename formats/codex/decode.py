@@ -27,17 +27,25 @@ _NOTES = words(
 class _Turn:
     """What earlier lines say of later ones."""
 
-    __slots__ = ("agent", "effort", "failed", "id", "model", "names")
+    __slots__ = ("agent", "coming", "effort", "failed", "id", "model", "names")
 
     def __init__(self) -> None:
         self.model: str | None = None
         self.effort: str | None = None
+        self.coming: dict[str, Any] | None = None
+        """Settings that were changed in a turn, which goes on as it began: they are for the next one."""
         self.id: str | None = None
         self.agent: str | None = None
         """Where this thread stands among the agents."""
         self.names: dict[str, str] = {}
         """Of calls whose outputs are yet to come."""
         self.failed: dict[str, bool] = {}
+
+    def begin(self) -> None:
+        """Take up what was set for this turn before it."""
+        if self.coming is not None:
+            self.context(self.coming)
+            self.coming = None
 
     def context(self, payload: dict[str, Any]) -> None:
         """Take a line on the settings of a turn."""
@@ -70,6 +78,7 @@ def _entry(record: Record, turn: _Turn) -> Entry:
         return _event(record, payload, time, turn)
     if kind == "turn_context":
         turn.context(payload)
+        turn.coming = None
     elif kind == "session_meta":
         turn.agent = text_of(payload.get("agent_path")) or turn.agent
     elif kind == "compacted":
@@ -165,6 +174,8 @@ def _spoken(record: Record, payload: dict[str, Any], time: float | None, turn: _
     plan, at = _plan_of(record)
     if role == "user":
         blocks, typed = person_parts(content, kinds=kinds_of(payload), injected=at in plan.injected)
+        if typed:
+            turn.begin()
         return _message(record, role, "person" if typed else "harness", blocks, time, turn, payload)
     if role in ("developer", "system"):
         return _message(record, role, "harness", parts(content, injected=True), time, turn, payload)
@@ -218,8 +229,11 @@ def _event(record: Record, payload: dict[str, Any], time: float | None, turn: _T
     name = kind if isinstance(kind, str) and kind else "unknown"
     if kind in ("task_started", "turn_started"):
         turn.id = text_of(payload.get("turn_id")) or turn.id
+        turn.begin()
     elif kind == "thread_settings_applied" and isinstance(settings := payload.get("thread_settings"), dict):
-        turn.context(settings)
+        turn.coming = settings
+        if turn.model is None:
+            turn.begin()
     plan, at = _plan_of(record)
     item = payload.get("item") if kind == "item_completed" else None
     _outcome(name, payload, item, turn)

@@ -27,6 +27,8 @@ def event_message(kind: str, payload: dict[str, Any], item: dict[str, Any]) -> F
         return "user", "person" if typed or len(blocks) > 1 else "harness", blocks
     if kind == "agent_message":
         return "assistant", "model", parts(payload.get("message"))
+    if kind in ("task_complete", "turn_complete"):
+        return "assistant", "model", parts(payload.get("last_agent_message"))
     if kind in ("agent_reasoning", "agent_reasoning_raw_content"):
         return "assistant", "model", [Thinking(str(payload.get("text") or ""))]
     return _tool(kind, payload)

@@ -172,8 +172,22 @@ def _names(folder: Path, tell: Tell) -> list[os.DirEntry[str]]:
         return []
 
 
-def _walk(folder: Path, tell: Tell, depth: int, budget: list[int] | None = None) -> Iterator[Path]:
-    """Yield the files of a folder that may be rollouts by their names."""
+def _walk(
+    folder: Path, tell: Tell, depth: int, budget: list[int] | None = None, seen: frozenset[tuple[int, int]] = frozenset()
+) -> Iterator[Path]:
+    """
+    Yield the files of a folder that may be rollouts by their names.
+
+    A year that was moved to another disk may stand there as a link; `seen` are the folders above, which it must not lead back to.
+    """
+    try:
+        found = os.stat(folder)
+    except OSError:
+        found = None
+    if found is not None:
+        if (found.st_dev, found.st_ino) in seen:
+            return
+        seen |= {(found.st_dev, found.st_ino)}
     if budget is not None:
         budget[0] -= 1
         if budget[0] < 0:
@@ -183,8 +197,8 @@ def _walk(folder: Path, tell: Tell, depth: int, budget: list[int] | None = None)
             if entry.is_file():
                 if entry.name.endswith(_ENDS) and entry.name not in _NO_ROLLOUTS:
                     yield Path(entry.path)
-            elif depth and entry.is_dir(follow_symlinks=False) and entry.name not in _NOT_INTO and entry.name[0] != ".":
-                yield from _walk(Path(entry.path), tell, depth - 1, budget)
+            elif depth and entry.is_dir() and entry.name not in _NOT_INTO and entry.name[0] != ".":
+                yield from _walk(Path(entry.path), tell, depth - 1, budget, seen)
         except OSError:
             continue
 

@@ -240,11 +240,15 @@ def _wrapped(held: dict[str, Any]) -> tuple[list[Block], bool | None, dict[str, 
             if type(meta.get("duration_seconds")) in (int, float):
                 ended["seconds"] = meta["duration_seconds"]
         return parts(held["output"]), failed, ended
-    if "content" in held and held.keys() <= {"content", "success", "content_items"}:
+    error = held.get("isError", held.get("is_error"))
+    failed = error if isinstance(error, bool) else None
+    if "content" in held and held.keys() <= {"content", "success", "content_items", "isError", "is_error"}:
         success = held.get("success")
         items = held.get("content_items")
         content = items if isinstance(items, list) and items else held["content"]
-        return parts(content), None if not isinstance(success, bool) else not success, {}
+        return parts(content), failed if not isinstance(success, bool) else not success, {}
+    if failed is not None:
+        return [Text(_json(held))], failed, {}
     code = held.get("exitCode", held.get("exit_code"))
     if type(code) is int:
         return [Text(_json(held))], code != 0, {"exit_code": code}

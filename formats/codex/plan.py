@@ -9,6 +9,7 @@ later, which prompts nobody typed and which tokens belong to which answer is fou
 from __future__ import annotations
 
 import re
+from array import array
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
@@ -33,6 +34,9 @@ _HEAVY = 300
 """A line that is shorter, in bytes, is parsed."""
 
 _SAID = {"agent_message": "assistant", "agent_reasoning": "reasoning", "agent_reasoning_raw_content": "reasoning"}
+_ENDS = ("task_complete", "turn_complete")
+# Kinds of events that say the same: those for the screen, items of threads, ends of turns.
+_SCREEN, _THREAD, _END = range(3)
 _SAID_ITEMS = {"UserMessage": "user", "AgentMessage": "assistant", "Reasoning": "reasoning"}
 _TOOL_EVENTS = words(
     """exec_command_end patch_apply_end mcp_tool_call_end web_search_end image_generation_end
@@ -141,6 +145,17 @@ class _Window:
         self.kinds: set[str] = set()
 
 
+class _Event(NamedTuple):
+    """What an event says was said: where it stands, as which record, in which turn, whose word it is; and what kind of event."""
+
+    at: int
+    number: int
+    window: _Window
+    kind: str
+    text: int
+    teller: int
+
+
 class _Exchange(NamedTuple):
     """Where a message stands: in which turn, before which answer; and whether it has the form of a fragment."""
 
@@ -168,12 +183,16 @@ class _Scan:
         """Messages in an envelope of which something may have been typed."""
         self.typed: list[int] = []
         """Messages without one, and what other agents began a turn with."""
-        self.events: list[tuple[int, int, _Window, str, int]] = []
+        self.events: list[_Event] = []
         self.room = _ROOM
         self.asked: set[int] = set()
         """Before which answers an event says that a person sent something."""
-        self.item_texts: dict[str, set[int]] = {"user": set(), "assistant": set(), "reasoning": set()}
+        self.item_texts = {kind: array("q") for kind in ("user", "assistant", "reasoning")}
+        """Hashes of what items say: in a few bytes each, since a long rollout has very many."""
+        self.told: dict[str, set[int]] = {}
+        """Those of them that an event says too; known in the end."""
         self.tool_events: list[int] = []
+        self.tool_ids: set[str] = set()
         self.has_tools = False
         self.rollbacks: list[tuple[int, int]] = []
         self.is_triggered = False
@@ -220,7 +239,7 @@ class _Scan:
             self.has_tools = True
         elif kind == "reasoning":
             found = [normal(text) for text in (*texts(payload.get("summary")), *texts(payload.get("content")))]
-            self.item_texts["reasoning"].update(found)
+            self.item_texts["reasoning"].extend(found)
             self._model(at, "reasoning" if found else "sealed", copied)
         elif kind == "agent_message":
             if self.is_triggered:
@@ -231,9 +250,9 @@ class _Scan:
             content = payload.get("content", payload.get("message"))
             if role == "assistant":
                 spoken = texts(content)
-                self.item_texts["assistant"].update(map(normal, spoken))
+                self.item_texts["assistant"].extend(map(normal, spoken))
                 if len(spoken) > 1:
-                    self.item_texts["assistant"].add(normal("\n".join(spoken)))
+                    self.item_texts["assistant"].append(normal("\n".join(spoken)))
                 self._model(at, "assistant" if spoken else "sealed", copied)
             elif role == "user":
                 self._user(at, payload, content, data, bare)
@@ -243,7 +262,7 @@ class _Scan:
         found = {normal(text) for text in spoken}
         if len(spoken) > 1:
             found |= {normal("\n".join(spoken)), normal("".join(spoken))}
-        self.item_texts["user"].update(found)
+        self.item_texts["user"].extend(found)
         meta = data.get("metadata")
         if isinstance(meta, dict) and (meta.get("inherited_user_message") or meta.get("compaction_output")):
             self.plan.injected.add(at)
@@ -265,48 +284,57 @@ class _Scan:
             self.window = _Window()
         elif kind == "user_message":
             if payload.get("kind") in (None, "plain"):
-                self._said(at, "user", str(payload.get("message") or ""))
+                self._said(at, "user", str(payload.get("message") or ""), _SCREEN)
         elif kind in _SAID:
-            self._said(at, _SAID[kind], str(payload.get("message", payload.get("text")) or ""))
+            self._said(at, _SAID[kind], str(payload.get("message", payload.get("text")) or ""), _SCREEN)
+        elif kind in _ENDS:
+            if (last := text_of(payload.get("last_agent_message"))) is not None:
+                self._said(at, "assistant", last, _END)
         elif kind == "thread_rolled_back":
             count = payload.get("num_turns")
             if type(count) is int and count > 0:
                 self.rollbacks.append((at, count))
         elif kind in _TOOL_EVENTS:
-            if not self.has_tools:
-                self.tool_events.append(at)
+            self._tool(at, payload.get("call_id"))
         elif kind == "item_completed" and isinstance(item := payload.get("item"), dict):
             what = text_of(item.get("type"))
             if what in _SAID_ITEMS:
                 spoken = texts(item.get("content")) + texts(item.get("summary_text")) + texts(item.get("raw_content"))
-                self._said(at, _SAID_ITEMS[what], "\n".join(spoken))
-            elif what in _TOOL_ITEMS and not self.has_tools:
-                self.tool_events.append(at)
+                self._said(at, _SAID_ITEMS[what], "\n".join(spoken), _THREAD)
+            elif what in _TOOL_ITEMS:
+                self._tool(at, item.get("id"))
 
-    def _said(self, at: int, kind: str, text: str) -> None:
+    def _tool(self, at: int, id: Any) -> None:
+        """Take an event on a call; a call that another one told of already is not told of again."""
+        if self.has_tools or (isinstance(id, str) and id in self.tool_ids):
+            return
+        self.tool_events.append(at)
+        if isinstance(id, str):
+            self.tool_ids.add(id)
+
+    def _said(self, at: int, kind: str, text: str, teller: int) -> None:
         if kind == "user":
             self.asked.add(self.exchange)
-        self.events.append((at, self.count, self.window, kind, normal(text)))
+        self.events.append(_Event(at, self.count, self.window, kind, normal(text), teller))
         if len(self.events) > self.room:
             self._make_room()
 
     def _make_room(self) -> None:
         """Forget events whose items are there for sure."""
-        self.events = [event for event in self.events if event[3] == "user" or self._may_stand_for_one(event)]
+        self.events = [event for event in self.events if event.kind == "user" or self._may_stand_for_one(event)]
         self.room = max(_ROOM, 2 * len(self.events))
 
-    def _may_stand_for_one(self, event: tuple[int, int, _Window, str, int]) -> bool:
-        _, count, window, kind, _ = event
-        return kind not in window.kinds or count > self.count - _NEAR or self._is_near_damage(count)
+    def _may_stand_for_one(self, event: _Event) -> bool:
+        is_near = event.number > self.count - _NEAR or self._is_near_damage(event.number)
+        return event.kind not in event.window.kinds or is_near
 
     # What follows from all of it.
 
     def finish(self, dead: list[tuple[int, int]]) -> None:
         plan = self.plan
-        for at, count, window, kind, text in self.events:
-            if text not in self.item_texts[kind] and (kind not in window.kinds or self._is_near_damage(count)):
-                plan.fallback.add(at)
-        answers = [at for at, _, _, kind, _ in self.events if kind != "user" and at in plan.fallback]
+        self._compare()
+        plan.fallback.update(_told_once(filter(self._stands_for_one, self.events)))
+        answers = [event.at for event in self.events if event.kind != "user" and event.at in plan.fallback]
         if not self.has_tools:
             plan.fallback.update(self.tool_events)
             answers += self.tool_events
@@ -315,10 +343,21 @@ class _Scan:
         # What was left behind counts neither as a turn nor as a word to take one back.
         plan.take_back(dead)
         turns = [at for at, _, _, _ in self.users if at not in plan.injected] + self.typed
-        turns += [at for at, _, _, kind, _ in self.events if kind == "user" and at in plan.fallback]
+        turns += [event.at for event in self.events if event.kind == "user" and event.at in plan.fallback]
         turns = sorted(at for at in turns if not plan.is_rewound(at))
         rollbacks = [(at, count) for at, count in self.rollbacks if not plan.is_rewound(at)]
         plan.take_back([*dead, *_taken_back(turns, rollbacks)])
+
+    def _compare(self) -> None:
+        """Find out which of the texts of events items say too."""
+        for kind, hashes in self.item_texts.items():
+            asked = {event.text for event in self.events if event.kind == kind}
+            self.told[kind] = {text for text in hashes if text in asked}
+
+    def _stands_for_one(self, event: _Event) -> bool:
+        """Return whether there is no item for an event."""
+        is_alone = event.kind not in event.window.kinds or self._is_near_damage(event.number)
+        return is_alone and event.text not in self.told[event.kind]
 
     def _is_near_damage(self, count: int) -> bool:
         """Return whether the other writing of what a record says may be one that can't be read."""
@@ -332,7 +371,7 @@ class _Scan:
         What stands beside a message that an event tells of, or has the form of a fragment, was put in; other texts only where
         most of the session's have their events, as those of whole rollouts do.
         """
-        said = {text for _, _, _, kind, text in self.events if kind == "user"}
+        said = {event.text for event in self.events if event.kind == "user"}
         if not said:
             return
         matched = 0
@@ -362,18 +401,34 @@ class _Scan:
         """
         counts = [count for _, count, _ in left]
         taken: set[int] = set()
-        for at, count, window, kind, text in self.events:
-            if kind != "user" or text in self.item_texts["user"] or at in self.plan.fallback:
+        for event in self.events:
+            if event.kind != "user" or event.text in self.told["user"] or event.at in self.plan.fallback:
                 continue
-            index = bisect_right(counts, count)
+            index = bisect_right(counts, event.number)
             near = [
-                (abs(count - counts[i]), i >= index, left[i][0])
+                (abs(event.number - counts[i]), i >= index, left[i][0])
                 for i in range(max(0, index - _NEAR), min(len(left), index + _NEAR))
-                if left[i][2].window is window and left[i][0] not in taken
+                if left[i][2].window is event.window and left[i][0] not in taken
             ]
             if near:
                 taken.add(min(near)[2])
         return taken
+
+
+def _told_once(events: Iterable[_Event]) -> Iterator[int]:
+    """
+    Yield of events that stand for items those that say each thing once.
+
+    Of what several kinds of events say in a turn, the kind counts that says it most often. A thought may be one event in parts
+    or whole: of thoughts, the kind that came first.
+    """
+    groups: dict[tuple[int, str, int], dict[int, list[int]]] = {}
+    for event in events:
+        text = 0 if event.kind == "reasoning" else event.text
+        tellers = groups.setdefault((id(event.window), event.kind, text), {})
+        tellers.setdefault(event.teller, []).append(event.at)
+    for (_, kind, _), tellers in groups.items():
+        yield from next(iter(tellers.values())) if kind == "reasoning" else max(tellers.values(), key=len)
 
 
 def kinds_of(payload: dict[str, Any]) -> Any:

@@ -89,7 +89,8 @@ class Facts:
         """Whether another thread called this one."""
         source = self.meta.get("source")
         return (
-            (isinstance(source, dict) and ("subagent" in source or "internal" in source))
+            source == "subagent"
+            or (isinstance(source, dict) and ("subagent" in source or "internal" in source))
             or self.meta.get("thread_source") == "subagent"
             or (self.parent is not None and self.parent != self.thread)
             or self.is_machine

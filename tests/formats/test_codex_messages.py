@@ -99,6 +99,38 @@ def test_an_event_stands_for_its_item_where_that_is_torn_or_missing_in_its_turn(
     assert 1 == sum(note.kind == "damaged" for note in notes(tmp_path / name()))
 
 
+def test_what_several_kinds_of_events_tell_is_said_once(tmp_path: Path) -> None:
+    """A rollout without items had all twice where its turns were told for the screen and as items of the thread."""
+    log = Log()
+    for number in range(4):
+        log.event("user_message", message="Yes.")
+        log.event("item_completed", item={"type": "UserMessage", "content": [{"type": "text", "text": "Yes."}]})
+        log.event("agent_reasoning", text="Hm.")
+        log.event("item_completed", item={"type": "Reasoning", "summary_text": ["Hm."]})
+        log.event("agent_message", message=f"{number}!")
+        log.event("item_completed", item={"type": "AgentMessage", "content": [{"type": "Text", "text": f"{number}!"}]})
+        log.event("exec_command_end", call_id=f"c{number}", command=["ls"], exit_code=0)
+        log.event("item_completed", item={"type": "CommandExecution", "id": f"c{number}", "command": ["ls"], "exit_code": 0})
+        log.event("task_complete", last_agent_message=f"{number}!")
+
+    found = messages(_file(tmp_path, log.lines))
+
+    assert [("Yes.", Text), ("", Thinking), ("!", Text), ("", ToolCall)] * 4 == [
+        (plain_text(m.blocks).lstrip("0123"), type(m.blocks[0])) for m in found
+    ]
+
+
+def test_the_end_of_a_turn_tells_its_answer_where_nothing_else_does(tmp_path: Path) -> None:
+    log = Log()
+    log.turn("One.", "First.", id="t1")
+    log.event("task_complete", turn_id="t1", last_agent_message="First.")
+    log.event("task_started", turn_id="t2")
+    log.event("user_message", message="Two.")
+    log.event("task_complete", turn_id="t2", last_agent_message="Second.")
+
+    assert ["One.", "First.", "Two.", "Second."] == [text for _, text in _said(_file(tmp_path, log.lines))]
+
+
 def test_events_that_are_forgotten_meanwhile_are_said_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is kept of events must not grow with a rollout, and those that stand alone are not among what is forgotten."""
     monkeypatch.setattr(plan, "_ROOM", 3)
@@ -311,6 +343,8 @@ def test_a_compaction_is_a_note_without_what_it_repeats(tmp_path: Path) -> None:
         ("failed in sandbox LandLock with exit code 1", None, True, {}),
         ("the words\nExit code: 1\nare in a file", None, None, {}),
         ('[{"type":"text","text":"of a server"}]', "of a server", None, {}),
+        ({"isError": True, "content": [{"type": "text", "text": "no"}]}, "no", True, {}),
+        ({"isError": False, "structuredContent": 1}, '{"isError":false,"structuredContent":1}', False, {}),
         ([{"type": "input_text", "text": "part"}], "part", None, {}),
         ({"content": "one object", "success": False}, "one object", True, {}),
         ({"type": "input_text", "text": "one part"}, "one part", None, {}),
@@ -419,6 +453,23 @@ def test_model_and_effort_are_the_turns(tmp_path: Path) -> None:
     ]
 
     assert [("invented-1", "high", "t1"), ("invented-2", "low", "t2"), ("invented-3", None, "t2")] == found
+
+
+def test_settings_that_are_changed_in_a_turn_are_for_the_next_one(tmp_path: Path) -> None:
+    log = Log()
+    log.event("thread_settings_applied", thread_settings={"model": "invented-0", "reasoning_effort": "low"})
+    log.turn("One.", "First.")
+    log.event("task_started", turn_id="t2")
+    log.add("turn_context", {"turn_id": "t2", "model": "invented-1", "effort": "high"})
+    log.ask("Two.")
+    log.event("thread_settings_applied", thread_settings={"model": "invented-2", "reasoning_effort": "low"})
+    log.answer("Second.")
+    log.event("task_started", turn_id="t3")
+    log.answer("Third.")
+
+    found = [(m.model, m.extra["effort"]) for m in messages(_file(tmp_path, log.lines)) if m.role == "assistant"]
+
+    assert [("invented-0", "low"), ("invented-1", "high"), ("invented-2", "low")] == found
 
 
 # ------------------------------------------------------------------------------------------------------------ tokens

@@ -71,6 +71,20 @@ def test_every_place_of_a_home_is_looked_into(tmp_path: Path) -> None:
     assert ("invented-1", 2) == (first.model, first.messages)
 
 
+def test_a_folder_elsewhere_is_read_through_its_link_and_never_in_a_circle(tmp_path: Path) -> None:
+    home, elsewhere = tmp_path / "codex", tmp_path / "old"
+    written(elsewhere / "05" / name(), _talk().lines)
+    (home / "sessions" / "2026").mkdir(parents=True)
+    (home / "sessions" / "2026" / "01").symlink_to(elsewhere)
+    (elsewhere / "again").symlink_to(home / "sessions")
+
+    store, heard = opened(home)
+    with store:
+        assert [SESSION] == [info.id for info in store.sessions()]
+        assert [f"sessions/2026/01/05/{name()}"] == [where for where, _ in store.files(SESSION)]
+    assert [] == heard
+
+
 def test_the_keys_are_never_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     home = tmp_path / "codex"
     written(day(home) / name(), _talk().lines)
@@ -453,6 +467,43 @@ def test_subagents_are_delegates(tmp_path: Path) -> None:
     )
     assert "machine" not in info.extra
     assert [True] * 4 + [False] * 2 == [m.extra.get("copied", False) for m in messages(home, OTHER)]
+
+
+def test_a_subagent_that_begins_anew_has_no_copies(tmp_path: Path) -> None:
+    """What every thread is told at its beginning passed for a copy of what its caller was told."""
+    home = tmp_path / "codex"
+    spawned = {"subagent": {"thread_spawn": {"parent_thread_id": SESSION, "depth": 1}}}
+    metas: dict[str, Line] = {SESSION: {}, OTHER: {"source": spawned, "session_id": SESSION}}
+    for session, meta in metas.items():
+        log = Log(session, **meta)
+        log.put_in("<environment_context><cwd>/srv/harbour</cwd></environment_context>")
+        log.item("message", role="developer", content=[{"type": "input_text", "text": "Be brief."}])
+        log.turn(f"Look, {session[-1]}.", "Seen.", id=f"turn-{session[-1]}-1")
+        written(day(home) / name(session), log.lines)
+
+    assert [None] * 4 == [m.extra.get("copied") for m in messages(home, OTHER)]
+
+
+@pytest.mark.parametrize("is_there", [False, True])
+def test_a_long_header_does_not_hide_what_a_subagent_copied(tmp_path: Path, is_there: bool) -> None:
+    home = tmp_path / "codex"
+    parent = _parent()
+    if is_there:
+        written(day(home) / name(), parent.lines)
+    spawned = {"subagent": {"thread_spawn": {"parent_thread_id": SESSION, "depth": 1}}}
+    child = _copied(parent, at=1000, source=spawned, dynamic_tools=["x" * 200_000])
+    child.answer("y" * 100_000)
+    written(day(home) / name(OTHER), child.lines)
+
+    assert [True] * 4 + [False] * 3 == [m.extra.get("copied", False) for m in messages(home, OTHER)]
+    assert Usage(input=50, output=5) == infos(home)[OTHER].usage
+
+
+def test_a_subagent_may_be_called_so_in_one_word(tmp_path: Path) -> None:
+    home = tmp_path / "codex"
+    written(day(home) / name(OTHER), _talk(OTHER, session_id=SESSION, source="subagent").lines)
+
+    assert (SESSION, "delegate") == (infos(home)[OTHER].parent, infos(home)[OTHER].lineage)
 
 
 @pytest.mark.parametrize(
