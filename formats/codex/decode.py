@@ -85,6 +85,8 @@ def _entry(record: Record, turn: _Turn) -> Entry:
         return Note(kind="compacted", data=_light(payload), time=time, records=(record,))
     elif kind == "inter_agent_communication":
         return _between(record, payload, time, turn)
+    elif kind == "captured":
+        return _captured(record, payload, time, turn)
     elif kind == "prompt":
         return Message(role="user", author="person", blocks=(Text(payload["text"]),), time=time, records=(record,))
     known = kind if kind in TOPS else "unknown"
@@ -244,6 +246,17 @@ def _event(record: Record, payload: dict[str, Any], time: float | None, turn: _T
             # An event's own id is the call's or the screen's.
             return _message(record, role, author, blocks, time, turn, {"phase": payload.get("phase")}, {"event": name})
     return Note(kind=name, data=payload, time=time, records=(record,))
+
+
+def _captured(record: Record, line: dict[str, Any], time: float | None, turn: _Turn) -> Entry:
+    from satchel.formats.codex.headless import captured_message, item_of
+
+    plan, at = _plan_of(record)
+    found = captured_message(*item_of(line)) if at in plan.fallback else None
+    if found is None:
+        return Note(kind=line["type"], data=line, time=time, records=(record,))
+    role, author, blocks = found
+    return _message(record, role, author, blocks, time, turn, {}, {"event": line["type"]})
 
 
 def _outcome(name: str, payload: dict[str, Any], item: Any, turn: _Turn) -> None:

@@ -11,7 +11,10 @@ from satchel.formats.codex.shapes import text_of, texts
 from satchel.formats.model import Attachment, Author, Block, Image, Text, Thinking, ToolCall, ToolResult
 from satchel.jsontext import dumps
 
-__all__ = ["event_message"]
+__all__ = ["Found", "event_message"]
+
+_FAILED = {"failed": True, "declined": True, "completed": False}
+"""How a call ended, by its status."""
 
 Found = tuple[str, Author, list[Block]]
 
@@ -61,11 +64,12 @@ def _tool(kind: str, payload: dict[str, Any]) -> Found | None:
         name, given = "exec_command", {"command": payload.get("command"), "workdir": payload.get("cwd")}
         made = parts(payload.get("aggregated_output") or payload.get("formatted_output") or payload.get("stdout"))
         code = payload.get("exit_code")
-        failed = code != 0 if type(code) is int else None
+        failed = code != 0 if type(code) is int else _FAILED.get(str(payload.get("status")))
     elif kind in ("patch_apply_end", "FileChange"):
         name, given = "apply_patch", {"changes": payload.get("changes")}
         made = parts(f"{payload.get('stdout') or ''}{payload.get('stderr') or ''}")
-        failed = not payload["success"] if isinstance(payload.get("success"), bool) else payload.get("status") != "completed"
+        success = payload.get("success")
+        failed = not success if isinstance(success, bool) else _FAILED.get(str(payload.get("status")))
     elif kind in ("mcp_tool_call_end", "McpToolCall"):
         inner = payload.get("invocation")
         invoked: dict[str, Any] = inner if isinstance(inner, dict) else payload

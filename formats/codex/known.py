@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from satchel.formats.codex.shapes import ITEMS, TOPS, item_type, shape, text_of, words
+from satchel.formats.codex.shapes import CAPTURED_ITEMS, ITEMS, TOPS, item_type, shape, text_of, words
 
 __all__ = ["EVENTS", "KEYS", "PARTS", "THREAD_ITEMS", "unknown"]
 
@@ -87,6 +87,12 @@ def unknown(data: Any) -> Iterator[str]:
     """Yield what is not known of a line."""
     kind, payload, bare = shape(data)
     if data is None or kind == "prompt":
+        return
+    if kind == "captured":
+        item = payload.get("item")
+        held = item.get("type", item.get("item_type")) if isinstance(item, dict) else None
+        if held is not None and text_of(held) not in CAPTURED_ITEMS:
+            yield f"type:{payload['type']}/{held}"
         return
     if kind not in TOPS:
         yield f"type:{kind}"

@@ -16,8 +16,10 @@ from typing import Any, NamedTuple
 
 from satchel.contracts import Record, Usage
 from satchel.errors import JsonError
+from satchel.formats.codex.headless import captured_message, item_of, thread_of
 from satchel.formats.codex.injected import normal
 from satchel.formats.codex.items import person_parts
+from satchel.formats.codex.said import END, SCREEN, THREAD, Event, Window, told_once
 from satchel.formats.codex.shapes import CALLS, OUTPUTS, item_type, shape, text_of, texts, words
 from satchel.formats.codex.tokens import Spent, Tokens
 from satchel.formats.log_lines import BLANK, LogFile, records_of
@@ -35,8 +37,6 @@ _HEAVY = 300
 
 _SAID = {"agent_message": "assistant", "agent_reasoning": "reasoning", "agent_reasoning_raw_content": "reasoning"}
 _ENDS = ("task_complete", "turn_complete")
-# Kinds of events that say the same: those for the screen, items of threads, ends of turns.
-_SCREEN, _THREAD, _END = range(3)
 _SAID_ITEMS = {"UserMessage": "user", "AgentMessage": "assistant", "Reasoning": "reasoning"}
 _TOOL_EVENTS = words(
     """exec_command_end patch_apply_end mcp_tool_call_end web_search_end image_generation_end
@@ -136,30 +136,10 @@ def _unheard(number: int, what: str, lost: int) -> None:
     pass
 
 
-class _Window:
-    """A turn, as far as that is marked: what kinds of items it has."""
-
-    __slots__ = ("kinds",)
-
-    def __init__(self) -> None:
-        self.kinds: set[str] = set()
-
-
-class _Event(NamedTuple):
-    """What an event says was said: where it stands, as which record, in which turn, whose word it is; and what kind of event."""
-
-    at: int
-    number: int
-    window: _Window
-    kind: str
-    text: int
-    teller: int
-
-
 class _Exchange(NamedTuple):
     """Where a message stands: in which turn, before which answer; and whether it has the form of a fragment."""
 
-    window: _Window
+    window: Window
     number: int
     is_tagged: bool
 
@@ -173,7 +153,7 @@ _NEAR = 8
 class _Scan:
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
-        self.window = _Window()
+        self.window = Window()
         self.count = 0
         self.damaged: list[int] = []
         """Which records of the session can't be read."""
@@ -183,7 +163,7 @@ class _Scan:
         """Messages in an envelope of which something may have been typed."""
         self.typed: list[int] = []
         """Messages without one, and what other agents began a turn with."""
-        self.events: list[_Event] = []
+        self.events: list[Event] = []
         self.room = _ROOM
         self.asked: set[int] = set()
         """Before which answers an event says that a person sent something."""
@@ -197,6 +177,10 @@ class _Scan:
         self.rollbacks: list[tuple[int, int]] = []
         self.is_triggered = False
         self.tokens = Tokens(plan.usage)
+        self.thread: str | None = None
+        """The thread that printed what was captured last."""
+        self.going_on: dict[str, int] = {}
+        """Where the last line stands on items of it that are not complete."""
 
     # What is seen of a line, in the order of the lines.
 
@@ -223,6 +207,32 @@ class _Scan:
                 self.is_triggered = False
         elif kind == "token_usage_record":
             self.tokens.record(at, payload, copied=copied)
+        elif kind == "captured":
+            self._captured(at, payload)
+
+    def _captured(self, at: int, line: dict[str, Any]) -> None:
+        thread = thread_of(line)
+        if thread is not None:
+            # Ids of items are the process' own.
+            self.plan.fallback.update(self.going_on.values())
+            self.going_on.clear()
+            if thread != self.thread:
+                self.tokens.restart()
+            self.thread = thread
+        kind, item = item_of(line)
+        if kind and captured_message(kind, item) is not None:
+            id = item.get("id")
+            is_going_on = line["type"] != "item.completed"
+            if isinstance(id, str):
+                self.going_on.pop(id, None)
+                if is_going_on:
+                    self.going_on[id] = at
+            if not is_going_on:
+                self.plan.fallback.add(at)
+                self._model(at, "captured", copied=False)
+        elif line["type"] == "turn.completed":
+            # The sum over the thread.
+            self.tokens.count(at, {"info": {"total_token_usage": line.get("usage")}}, copied=False)
 
     def _model(self, at: int, kind: str, copied: bool) -> None:
         self.window.kinds.add(kind)
@@ -281,15 +291,15 @@ class _Scan:
         if kind == "token_count":
             self.tokens.count(at, payload, copied=copied)
         elif kind in ("task_started", "turn_started"):
-            self.window = _Window()
+            self.window = Window()
         elif kind == "user_message":
             if payload.get("kind") in (None, "plain"):
-                self._said(at, "user", str(payload.get("message") or ""), _SCREEN)
+                self._said(at, "user", str(payload.get("message") or ""), SCREEN)
         elif kind in _SAID:
-            self._said(at, _SAID[kind], str(payload.get("message", payload.get("text")) or ""), _SCREEN)
+            self._said(at, _SAID[kind], str(payload.get("message", payload.get("text")) or ""), SCREEN)
         elif kind in _ENDS:
             if (last := text_of(payload.get("last_agent_message"))) is not None:
-                self._said(at, "assistant", last, _END)
+                self._said(at, "assistant", last, END)
         elif kind == "thread_rolled_back":
             count = payload.get("num_turns")
             if type(count) is int and count > 0:
@@ -300,7 +310,7 @@ class _Scan:
             what = text_of(item.get("type"))
             if what in _SAID_ITEMS:
                 spoken = texts(item.get("content")) + texts(item.get("summary_text")) + texts(item.get("raw_content"))
-                self._said(at, _SAID_ITEMS[what], "\n".join(spoken), _THREAD)
+                self._said(at, _SAID_ITEMS[what], "\n".join(spoken), THREAD)
             elif what in _TOOL_ITEMS:
                 self._tool(at, item.get("id"))
 
@@ -315,7 +325,7 @@ class _Scan:
     def _said(self, at: int, kind: str, text: str, teller: int) -> None:
         if kind == "user":
             self.asked.add(self.exchange)
-        self.events.append(_Event(at, self.count, self.window, kind, normal(text), teller))
+        self.events.append(Event(at, self.count, self.window, kind, normal(text), teller))
         if len(self.events) > self.room:
             self._make_room()
 
@@ -324,7 +334,7 @@ class _Scan:
         self.events = [event for event in self.events if event.kind == "user" or self._may_stand_for_one(event)]
         self.room = max(_ROOM, 2 * len(self.events))
 
-    def _may_stand_for_one(self, event: _Event) -> bool:
+    def _may_stand_for_one(self, event: Event) -> bool:
         is_near = event.number > self.count - _NEAR or self._is_near_damage(event.number)
         return event.kind not in event.window.kinds or is_near
 
@@ -333,11 +343,12 @@ class _Scan:
     def finish(self, dead: list[tuple[int, int]]) -> None:
         plan = self.plan
         self._compare()
-        plan.fallback.update(_told_once(filter(self._stands_for_one, self.events)))
+        plan.fallback.update(told_once(filter(self._stands_for_one, self.events)))
         answers = [event.at for event in self.events if event.kind != "user" and event.at in plan.fallback]
         if not self.has_tools:
             plan.fallback.update(self.tool_events)
             answers += self.tool_events
+        plan.fallback.update(self.going_on.values())
         self._tell_injected()
         plan.total = self.tokens.finish(sorted(answers))
         # What was left behind counts neither as a turn nor as a word to take one back.
@@ -354,7 +365,7 @@ class _Scan:
             asked = {event.text for event in self.events if event.kind == kind}
             self.told[kind] = {text for text in hashes if text in asked}
 
-    def _stands_for_one(self, event: _Event) -> bool:
+    def _stands_for_one(self, event: Event) -> bool:
         """Return whether there is no item for an event."""
         is_alone = event.kind not in event.window.kinds or self._is_near_damage(event.number)
         return is_alone and event.text not in self.told[event.kind]
@@ -413,22 +424,6 @@ class _Scan:
             if near:
                 taken.add(min(near)[2])
         return taken
-
-
-def _told_once(events: Iterable[_Event]) -> Iterator[int]:
-    """
-    Yield of events that stand for items those that say each thing once.
-
-    Of what several kinds of events say in a turn, the kind counts that says it most often. A thought may be one event in parts
-    or whole: of thoughts, the kind that came first.
-    """
-    groups: dict[tuple[int, str, int], dict[int, list[int]]] = {}
-    for event in events:
-        text = 0 if event.kind == "reasoning" else event.text
-        tellers = groups.setdefault((id(event.window), event.kind, text), {})
-        tellers.setdefault(event.teller, []).append(event.at)
-    for (_, kind, _), tellers in groups.items():
-        yield from next(iter(tellers.values())) if kind == "reasoning" else max(tellers.values(), key=len)
 
 
 def kinds_of(payload: dict[str, Any]) -> Any:

@@ -12,6 +12,7 @@ from typing import Any
 
 from satchel.errors import JsonError, StoreError
 from satchel.formats.codex.document import Document
+from satchel.formats.codex.headless import thread_of
 from satchel.formats.codex.injected import asked, is_injected
 from satchel.formats.codex.items import person_parts
 from satchel.formats.codex.plan import kinds_of
@@ -39,6 +40,7 @@ class Facts:
     has_meta: bool = False
     is_codex: bool = False
     is_bare: bool = False
+    is_captured: bool = False
     others: list[str] = field(default_factory=list)
     """Ids of further headers: those of sessions that this one has copies of."""
     started: float | None = None
@@ -200,6 +202,10 @@ def _take(facts: Facts, data: Any, spoken: list[str] | None = None) -> None:
     elif kind == "turn_context":
         facts.model = text_of(payload.get("model")) or facts.model
         facts.cwd = facts.cwd or text_of(payload.get("cwd"))
+    elif kind == "captured":
+        facts.is_captured = True
+        if not facts.has_meta and (thread := thread_of(payload)) is not None:
+            facts.meta, facts.has_meta = {"id": thread}, True
     elif kind == "event_msg":
         _event(facts, payload, spoken)
     elif kind == "response_item" and item_type(payload) == "message" and payload.get("role") == "user":

@@ -106,12 +106,23 @@ def _placed(sessions: dict[str, Session], thread: str, parts: list[Part], tell: 
     later = [part for part in parts if part.name.part is not None or part.facts.base is not None]
     firsts = [part for part in parts if part not in later]
     # A file that is called as Codex calls it goes before copies, and the longest before others.
-    firsts.sort(key=lambda part: (part.name.is_copy, part.name.thread != thread, -_length(part), part.found.archived))
+    firsts.sort(
+        key=lambda part: (
+            part.facts.is_captured,
+            part.name.is_copy,
+            part.name.thread != thread,
+            -_length(part),
+            part.found.archived,
+        )
+    )
     session = Session(thread, firsts[:1] + _chained(firsts[:1], later, tell))
     sessions[thread] = session
     twins = []
     for other in firsts[1:]:
-        if _is_beginning(other.log, firsts[0].log):
+        if other.facts.is_captured and not firsts[0].facts.is_captured:
+            session.copies.append(other)
+            tell(str(other.found.path), f"it was printed by the session in {firsts[0].found.name}, which is read", 0)
+        elif _is_beginning(other.log, firsts[0].log):
             session.copies.append(other)
             what = f"it is a copy of {firsts[0].found.name}, which is read"
             tell(str(other.found.path), what, 0)

@@ -8,6 +8,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 __all__ = [
+    "CAPTURED",
+    "CAPTURED_ITEMS",
     "ITEMS",
     "TOPS",
     "is_line",
@@ -48,6 +50,15 @@ _OTHERS = words(
 ITEMS = CALLS | OUTPUTS | _OTHERS | {"message"}
 """Types of response items: what the model was given and what it gave."""
 
+CAPTURED = words(
+    "thread.started turn.started turn.completed turn.failed item.started item.updated item.completed session.created"
+)
+"""Types of lines that `codex exec --json` prints."""
+CAPTURED_ITEMS = words(
+    """agent_message assistant_message reasoning command_execution file_change mcp_tool_call collab_tool_call web_search todo_list
+    error"""
+)
+
 _PARTS = frozenset(["input_text", "output_text", "input_image", "input_audio"])
 _OF_OTHERS = ("sessionId", "uuid", "leafUuid", "messages")
 """Keys of other agents' lines."""
@@ -57,7 +68,7 @@ def shape(data: Any) -> tuple[str, dict[str, Any], bool]:
     """
     Return the type of a line, its payload, and whether it stands bare: without an envelope, as in 2025's first half.
 
-    The type is "" where nobody can tell; a line of the history of prompts is a "prompt".
+    The type is "" where nobody can tell; a line of the history of prompts is a "prompt", one that was printed "captured".
     """
     if type(data) is not dict:
         return "", {}, True
@@ -68,6 +79,8 @@ def shape(data: Any) -> tuple[str, dict[str, Any], bool]:
             return kind, payload, False
         if kind in ITEMS:
             return "response_item", data, True
+        if kind in CAPTURED or (kind == "error" and isinstance(data.get("message"), str)):
+            return "captured", data, True
         return kind, data, True
     if isinstance(data.get("role"), str):
         return "response_item", data, True
@@ -102,6 +115,10 @@ def is_line(data: Any) -> bool:
         return isinstance(data.get("call_id"), str)
     if kind == "reasoning":
         return isinstance(data.get("summary"), list)
+    if kind == "thread.started":
+        return isinstance(data.get("thread_id"), str)
+    if kind in CAPTURED and isinstance(item := data.get("item"), dict):
+        return text_of(item.get("type") or item.get("item_type")) in CAPTURED_ITEMS
     if kind is None and "role" not in data:
         # A bare header.
         return isinstance(data.get("id"), str) and isinstance(data.get("timestamp"), str) and "instructions" in data

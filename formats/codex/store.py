@@ -238,6 +238,8 @@ class CodexStore:
             extra["parts"] = len(session.parts)
         if session.parts[0].facts.base is not None:
             extra["history_base"] = session.parts[0].facts.base
+        if facts.is_captured:
+            extra["partial"] = "answers"
         if session.twin_of is not None:
             extra["twin_of"] = session.twin_of
         if session.parent is not None and session.parent not in self._sessions:

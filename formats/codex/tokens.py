@@ -133,6 +133,10 @@ class Tokens:
         elif any(counts):
             self._unplaced.append((at, counts))
 
+    def restart(self) -> None:
+        """Hear that another thread goes on from here: its sums are its own."""
+        self._sum = None
+
     def finish(self, events: list[int]) -> Usage:
         """Place what is left: with the last answer, or without any with the event before that stands for one; return the sum."""
         for at, counts in self._unplaced:

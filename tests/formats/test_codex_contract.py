@@ -104,6 +104,7 @@ _EVENT = st.fixed_dictionaries(
                 "agent_reasoning",
                 "token_count",
                 "task_started",
+                "task_complete",
                 "thread_rolled_back",
                 "item_completed",
                 "exec_command_end",
@@ -119,6 +120,7 @@ _EVENT = st.fixed_dictionaries(
     optional={
         "message": st.sampled_from(["a", "b"]) | _JSON,
         "text": _JSON,
+        "last_agent_message": st.sampled_from(["a", "b"]) | _JSON,
         "num_turns": st.integers(-1, 3) | _JSON,
         "info": st.fixed_dictionaries({}, optional={"total_token_usage": _USAGE | _JSON, "last_token_usage": _USAGE | _JSON})
         | _JSON,
@@ -146,6 +148,43 @@ _META = st.fixed_dictionaries(
         "cwd": _JSON,
     },
 )
+_CAPTURED = st.fixed_dictionaries(
+    {
+        "type": st.sampled_from(
+            ["thread.started", "turn.completed", "item.started", "item.updated", "item.completed", "session.created", "error"]
+        )
+    },
+    optional={
+        "thread_id": st.just(SESSION) | _JSON,
+        "message": _JSON,
+        "usage": _USAGE | _JSON,
+        "item": st.fixed_dictionaries(
+            {
+                "type": st.sampled_from(
+                    [
+                        "agent_message",
+                        "reasoning",
+                        "command_execution",
+                        "file_change",
+                        "mcp_tool_call",
+                        "collab_tool_call",
+                        "web_search",
+                    ]
+                )
+                | _JSON
+            },
+            optional={
+                "id": st.just("item_0") | _JSON,
+                "text": _JSON,
+                "tool": _JSON,
+                "result": _JSON,
+                "error": _JSON,
+                "status": _JSON,
+            },
+        )
+        | _JSON,
+    },
+)
 _LINE = (
     st.fixed_dictionaries(
         {"type": st.just("response_item"), "payload": _ITEM | _JSON}, optional={"metadata": _JSON, "timestamp": _JSON}
@@ -159,6 +198,7 @@ _LINE = (
         },
         optional={"ordinal": _JSON},
     )
+    | _CAPTURED
     | _ITEM
     | _JSON
 )
