@@ -111,7 +111,7 @@ def numbered(records: Iterable[Record], segment: int) -> Iterator[tuple[int, Rec
 def quick(log: LogFile, segment: int) -> Iterator[tuple[int, Any, re.Match[bytes] | None]]:
     """Yield what lines say with their places; of a long one that is known by its beginning, that alone."""
     for number, line in enumerate(log.lines(), 1):
-        if len(line) > _HEAVY and (light := _LIGHT.match(line)) is not None and line.rstrip().endswith(b"}"):
+        if len(line) > _HEAVY and (light := _LIGHT.match(line)) is not None and _is_one(line):
             yield place(segment, number, 0), None, light
             continue
         try:
@@ -130,6 +130,11 @@ def quick(log: LogFile, segment: int) -> Iterator[tuple[int, Any, re.Match[bytes
                     yield place(segment, number, piece), record.data, None
         else:
             yield place(segment, number, 0), data, None
+
+
+def _is_one(line: bytes) -> bool:
+    """Return whether a line is no torn record, nor has another one glued to it, which must be seen for itself."""
+    return line.rstrip().endswith(b"}") and line.find(b'{"timestamp":', 1) < 0
 
 
 def _unheard(number: int, what: str, lost: int) -> None:

@@ -6,12 +6,12 @@ import shutil
 from pathlib import Path
 
 import pytest
-from codex_lines import SESSION, Log, entries, name, opened, written
+from codex_lines import SESSION, Log, entries, name, opened, raw, written
 from hypothesis import given
 from hypothesis import strategies as st
 
 from satchel.contracts import Record
-from satchel.formats.codex import reader
+from satchel.formats.codex import reader, store
 from satchel.formats.codex.decode import decode
 from satchel.testing import ReaderContract
 
@@ -212,6 +212,53 @@ def test_any_lines_give_every_record_one_entry_in_order(tmp_path_factory: pytest
     held = [[int(record.key) for record in entry.records] for entry in entries(file)]
 
     assert [[number] for number in range(1, len(lines) + 2)] == held
+
+
+_LONG = "x" * 400
+_WHOLE = st.sampled_from(
+    [
+        ("event_msg", {"type": "task_started", "turn_id": "t"}),
+        ("event_msg", {"type": "user_message", "message": f"Go. {_LONG}"}),
+        ("response_item", {"type": "message", "role": "user", "content": [{"type": "input_text", "text": f"Go. {_LONG}"}]}),
+        ("event_msg", {"type": "agent_message", "message": f"Gone. {_LONG}"}),
+        (
+            "response_item",
+            {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": f"Gone. {_LONG}"}]},
+        ),
+        ("response_item", {"type": "function_call", "name": "shell", "arguments": _LONG, "call_id": "c"}),
+        ("response_item", {"type": "function_call_output", "call_id": "c", "output": _LONG}),
+        ("event_msg", {"type": "exec_command_end", "call_id": "c", "aggregated_output": _LONG}),
+        ("event_msg", {"type": "token_count", "info": {"last_token_usage": {"input_tokens": 5}}}),
+        ("event_msg", {"type": "thread_rolled_back", "num_turns": 1}),
+        ("compacted", {"message": _LONG}),
+    ]
+)
+
+
+@given(records=st.lists(st.tuples(_WHOLE, st.sampled_from(["whole", "glued", "torn", "torn and glued"])), max_size=12))
+def test_short_and_long_rollouts_are_read_alike(
+    tmp_path_factory: pytest.TempPathFactory, records: list[tuple[tuple[str, dict[str, object]], str]]
+) -> None:
+    """In a long rollout a record that another was glued to was known by its beginning alone, and the other one said twice."""
+    log = Log()
+    lines: list[bytes] = [raw(log.lines)]
+    for (kind, payload), how in records:
+        line = raw([log.add(kind, payload)])
+        line = line[: len(line) * 2 // 3] + b"\n" if how.startswith("torn") else line
+        lines.append(line if how in ("whole", "torn") else line.rstrip())
+    file = written(tmp_path_factory.mktemp("any") / name(), lines)
+
+    def read() -> list[str]:
+        with opened(file)[0] as opened_store:
+            found = [repr(entry) for entry in opened_store.decode(opened_store.records(SESSION))]
+            return [*found, repr(opened_store.session(SESSION).usage)]
+
+    short = read()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(store, "_SMALL", -1)
+        long = read()
+
+    assert short == long
 
 
 @given(lines=st.lists(_LINE, max_size=8))
