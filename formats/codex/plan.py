@@ -240,7 +240,7 @@ class _Scan:
             self.tokens.count(at, {"info": {"total_token_usage": line.get("usage")}}, copied=False)
 
     def _model(self, at: int, kind: str, copied: bool) -> None:
-        self.window.kinds.add(kind)
+        self.window.add(kind)
         self.exchange += 1
         if kind == "tools":
             self.has_tools = True
@@ -284,7 +284,7 @@ class _Scan:
             return
         if not person_parts(content, kinds=kinds_of(payload))[1]:
             return
-        self.window.kinds.add("user")
+        self.window.add("user")
         if bare:
             self.typed.append(at)
         else:

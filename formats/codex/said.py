@@ -19,7 +19,16 @@ class Window:
     __slots__ = ("kinds",)
 
     def __init__(self) -> None:
-        self.kinds: set[str] = set()
+        self.kinds: frozenset[str] = frozenset()
+
+    def add(self, kind: str) -> None:
+        """Take a kind of items. Very many turns share the few sets that there are."""
+        if kind not in self.kinds:
+            kinds = self.kinds | {kind}
+            self.kinds = _SETS.setdefault(kinds, kinds)
+
+
+_SETS: dict[frozenset[str], frozenset[str]] = {}
 
 
 class Event(NamedTuple):
