@@ -241,7 +241,7 @@ def _event(record: Record, payload: dict[str, Any], time: float | None, turn: _T
     _outcome(name, payload, item, turn)
     if at in plan.fallback:
         found = event_message(name, payload, item if isinstance(item, dict) else {})
-        if found is not None:
+        if found is not None and found[2]:
             role, author, blocks = found
             # An event's own id is the call's or the screen's.
             return _message(record, role, author, blocks, time, turn, {"phase": payload.get("phase")}, {"event": name})

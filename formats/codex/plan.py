@@ -330,6 +330,8 @@ class _Scan:
     def _said(self, at: int, kind: str, text: str, teller: int) -> None:
         if kind == "user":
             self.asked.add(self.exchange)
+        elif not text.strip():
+            return
         self.events.append(Event(at, self.count, self.window, kind, normal(text), teller))
         if len(self.events) > self.room:
             self._make_room()

@@ -120,6 +120,26 @@ def test_what_several_kinds_of_events_tell_is_said_once(tmp_path: Path) -> None:
     ]
 
 
+def test_events_that_say_nothing_are_no_messages(tmp_path: Path) -> None:
+    """Where no summaries are made, each thought is a sealed item and an event without a word: that was a message without parts."""
+    log = Log(ordinals=True, history_mode="paginated")
+    log.event("task_started", turn_id="t1")
+    log.put_in("Go.")
+    log.event("item_completed", item={"type": "UserMessage", "content": []})
+    log.event("item_completed", item={"type": "Reasoning", "id": "r", "summary_text": [], "raw_content": []})
+    log.item("reasoning", id="r", summary=[], encrypted_content="gAAAAsealed")
+    log.tokens((10, 0, 1), (10, 0, 1))
+    log.event("agent_message", message=" ")
+    log.event("task_started", turn_id="t2")
+    log.event("user_message", message="", images=["data:image/png;base64,AA"])
+    log.event("user_message", message="")
+
+    found = messages(_file(tmp_path, log.lines))
+
+    assert [[Text], [Thinking], [Image]] == [[type(block) for block in m.blocks] for m in found]
+    assert Usage(input=10, output=1) == found[1].usage
+
+
 def test_the_end_of_a_turn_tells_its_answer_where_nothing_else_does(tmp_path: Path) -> None:
     log = Log()
     log.turn("One.", "First.", id="t1")
