@@ -10,6 +10,7 @@ from typing import Any
 from satchel.contracts import Record
 from satchel.formats.codex.events import event_message
 from satchel.formats.codex.items import call, image, parts, person_parts, result, thinking
+from satchel.formats.codex.known import EVENTS
 from satchel.formats.codex.plan import Plan, kinds_of
 from satchel.formats.codex.shapes import CALLS, OUTPUTS, TOPS, item_type, shape, text_of, time_of, words
 from satchel.formats.model import Author, Block, Entry, Message, Note, State, Text, ToolResult
@@ -245,7 +246,7 @@ def _event(record: Record, payload: dict[str, Any], time: float | None, turn: _T
             role, author, blocks = found
             # An event's own id is the call's or the screen's.
             return _message(record, role, author, blocks, time, turn, {"phase": payload.get("phase")}, {"event": name})
-    return Note(kind=name, data=payload, time=time, records=(record,))
+    return Note(kind=name if name in EVENTS else "unknown", data=payload, time=time, records=(record,))
 
 
 def _captured(record: Record, line: dict[str, Any], time: float | None, turn: _Turn) -> Entry:

@@ -120,6 +120,17 @@ def test_what_several_kinds_of_events_tell_is_said_once(tmp_path: Path) -> None:
     ]
 
 
+def test_an_event_of_a_type_nobody_knows_is_an_unknown_note(tmp_path: Path) -> None:
+    """The name that a log gives it is shown nowhere: it may hold anything."""
+    log = Log()
+    log.ask("Go.")
+    log.event("novel\x1b[31m", x=1)
+
+    note = notes(_file(tmp_path, log.lines))[-1]
+
+    assert ("unknown", {"type": "novel\x1b[31m", "x": 1}) == (note.kind, note.data)
+
+
 def test_events_that_say_nothing_are_no_messages(tmp_path: Path) -> None:
     """Where no summaries are made, each thought is a sealed item and an event without a word: that was a message without parts."""
     log = Log(ordinals=True, history_mode="paginated")
