@@ -132,7 +132,7 @@ def test_an_event_of_a_type_nobody_knows_is_an_unknown_note(tmp_path: Path) -> N
 
 
 def test_events_that_say_nothing_are_no_messages(tmp_path: Path) -> None:
-    """Where no summaries are made, each thought is a sealed item and an event without a word: that was a message without parts."""
+    """Without summaries each thought is a sealed item, and an event without a word, which was a message without parts."""
     log = Log(ordinals=True, history_mode="paginated")
     log.event("task_started", turn_id="t1")
     log.put_in("Go.")
