@@ -84,7 +84,7 @@ def asked(text: str) -> tuple[str, str]:
     if _ASKS not in text:
         return "", text
     found = _REQUEST.search(text)
-    if found is None or not text.lstrip().startswith("#"):
+    if found is None or not text.lstrip().startswith(("#", "<")):
         return "", text
     return text[: found.end()], text[found.end() :]
 

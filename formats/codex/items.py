@@ -17,7 +17,8 @@ __all__ = ["arguments", "call", "image", "parts", "person_parts", "result", "thi
 
 _DATA = re.compile(r"data:([\w.+-]+/[\w.+-]+)?(?:;[\w=.-]+)*?;base64,", re.ASCII)
 _EXIT = re.compile(r"^(?:Exit code:|Process exited with code) (-?\d+)\s*$", re.MULTILINE)
-_WALL = re.compile(r"^Wall time: ([\d.]+) seconds", re.MULTILINE)
+_WALL = re.compile(r"^Wall time:? ([\d.]+) seconds", re.MULTILINE)
+_SCRIPT = re.compile(r"Script (completed|failed|terminated|running with cell ID \S+)\nWall time")
 _HEAD = 600
 _FAILED = ("failed in sandbox", "error:", "tool call error:", "execution error", "aborted", "unsupported call:", "err: ")
 _KINDS = re.compile(r"instruction|context|environment|skill|plugin|injected|harness|agents_md|hook|reminder|permission")
@@ -204,13 +205,17 @@ def _said(output: str) -> tuple[list[Block], bool | None, dict[str, Any]]:
     head = output[:_HEAD].partition("Output:")[0] if "Output:" in output[:_HEAD] else output[:_HEAD]
     ended: dict[str, Any] = {}
     failed: bool | None = None
+    script = _SCRIPT.match(head)
     found = _EXIT.search(head)
     if found is not None and output.startswith(("Exit code:", "Chunk ID:", "Wall time:", "Process exited", "Command:")):
         ended["exit_code"] = int(found[1])
         failed = found[1] != "0"
+    elif script is not None:
+        failed = {"completed": False, "failed": True}.get(script[1])
     elif output[:40].lower().startswith(_FAILED):
         failed = True
-    if (wall := _WALL.search(head)) is not None and output.startswith(("Exit code:", "Chunk ID:", "Wall time:", "Command:")):
+    is_told = script is not None or output.startswith(("Exit code:", "Chunk ID:", "Wall time:", "Command:"))
+    if is_told and (wall := _WALL.search(head)) is not None:
         ended["seconds"] = _number(wall[1])
     return [Text(output)], failed, ended
 

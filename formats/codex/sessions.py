@@ -4,7 +4,8 @@ Which sessions a folder's rollouts are: a thread may go on in several files, and
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import TYPE_CHECKING
@@ -96,8 +97,10 @@ def gather(tree: Tree, titles: Titles, *, tell: Tell) -> Sessions:
             groups.setdefault(facts.thread or name.thread or stem_of(found.path.name), []).append(Part(found, log, facts, name))
     for thread, parts in groups.items():
         _placed(out.sessions, thread, parts, tell)
+    # A later part has an id of its own, by which others may name the thread that it is of.
+    threads = {part.name.part: session.id for session in out.sessions.values() for part in session.parts}
     for session in out.sessions.values():
-        _relate(session, titles)
+        _relate(session, titles, threads)
         _entitle(session, titles)
     return out
 
@@ -105,29 +108,18 @@ def gather(tree: Tree, titles: Titles, *, tell: Tell) -> Sessions:
 def _placed(sessions: dict[str, Session], thread: str, parts: list[Part], tell: Tell) -> None:
     later = [part for part in parts if part.name.part is not None or part.facts.base is not None]
     firsts = [part for part in parts if part not in later]
-    # A file that is called as Codex calls it goes before copies, and the longest before others.
-    firsts.sort(
-        key=lambda part: (
-            part.facts.is_captured,
-            part.name.is_copy,
-            part.name.thread != thread,
-            -_length(part),
-            part.found.archived,
-        )
-    )
-    session = Session(thread, firsts[:1] + _chained(firsts[:1], later, tell))
+    session = Session(thread, [])
+    first, twins = _picked(firsts, thread, session, tell)
+    following: dict[str, list[Part]] = {}
+    for part in later:
+        following.setdefault(part.name.part or part.found.name, []).append(part)
+    distinct: list[Part] = []
+    for same in following.values():
+        one, others = _picked(same, thread, session, tell)
+        distinct += one
+        twins += others
+    session.parts = first + _chained(first, distinct, tell)
     sessions[thread] = session
-    twins = []
-    for other in firsts[1:]:
-        if other.facts.is_captured and not firsts[0].facts.is_captured:
-            session.copies.append(other)
-            tell(str(other.found.path), f"it was printed by the session in {firsts[0].found.name}, which is read", 0)
-        elif _is_beginning(other.log, firsts[0].log):
-            session.copies.append(other)
-            what = f"it is a copy of {firsts[0].found.name}, which is read"
-            tell(str(other.found.path), what, 0)
-        else:
-            twins.append(other)
     for other in twins:
         free = wanted = stem_of(other.found.path.name)
         number = 1
@@ -135,12 +127,53 @@ def _placed(sessions: dict[str, Session], thread: str, parts: list[Part], tell: 
             number += 1
             free = f"{wanted}~{number}"
         sessions[free] = Session(free, [other], twin_of=thread)
-        tell(str(other.found.path), f"the session {thread} stands in {firsts[0].found.name} too; both are read", 0)
+        tell(str(other.found.path), f"the session {thread} stands in {session.parts[0].found.name} too; both are read", 0)
+
+
+def _picked(parts: list[Part], thread: str, session: Session, tell: Tell) -> tuple[list[Part], list[Part]]:
+    """
+    Return of files that should be the same the one to read, if there is any, and those that say something else.
+
+    A file that is called as Codex calls it goes before copies, and the longest before others.
+    """
+    if len(parts) < 2:
+        return parts, []
+
+    def rank(part: Part) -> tuple[bool, bool, bool, int, bool, bool]:
+        is_copy, is_called_otherwise = part.name.is_copy, part.name.thread != thread
+        where = part.found.archived, part.log.compressed
+        return part.facts.is_captured, is_copy, is_called_otherwise, -_length(part), *where
+
+    picked, *others = sorted(parts, key=rank)
+    copies: list[Part] = []
+    twins: list[Part] = []
+    for other in others:
+        if other.facts.is_captured and not picked.facts.is_captured:
+            tell(str(other.found.path), f"it was printed by the session in {picked.found.name}, which is read", 0)
+            session.copies.append(other)
+        elif _is_beginning(other.log, picked.log):
+            copies.append(other)
+        elif _is_beginning(picked.log, other.log):
+            # The session went on in the file that is called otherwise.
+            copies.append(picked)
+            picked = other
+        else:
+            twins.append(other)
+    copies += [twin for twin in twins if _is_beginning(twin.log, picked.log)]
+    for copy in copies:
+        tell(str(copy.found.path), f"it is a copy of {picked.found.name}, which is read", 0)
+    session.copies += copies
+    return [picked], [twin for twin in twins if twin not in copies]
 
 
 def _length(part: Part) -> int:
-    # Packed, a file is a fraction of what it holds.
-    return part.log.size * (6 if part.log.compressed else 1)
+    if not part.log.compressed:
+        return part.log.size
+    length = 0
+    with suppress(StoreError):
+        for line in part.log.lines():
+            length += len(line)
+    return length
 
 
 def _is_beginning(copy: LogFile, of: LogFile) -> bool:
@@ -184,7 +217,7 @@ def _chained(first: list[Part], later: list[Part], tell: Tell) -> list[Part]:
     return later
 
 
-def _relate(session: Session, titles: Titles) -> None:
+def _relate(session: Session, titles: Titles, threads: Mapping[str | None, str]) -> None:
     facts = session.facts
     if session.twin_of is not None:
         return
@@ -193,8 +226,8 @@ def _relate(session: Session, titles: Titles) -> None:
     base = facts.base
     if fork is None and base is not None and isinstance(base.get("thread_id"), str) and len(session.parts) == 1:
         # A later part whose first one is gone names itself.
-        known = {session.id, session.parts[0].name.part}
-        fork = base["thread_id"] if base["thread_id"] not in known and session.parts[0].name.part is None else None
+        thread = threads.get(base["thread_id"], base["thread_id"])
+        fork = thread if thread != session.id and session.parts[0].name.part is None else None
     root = facts.meta.get("session_id")
     caller = facts.parent or (titles.parents.get(session.id) if fork is None else None)
     if facts.is_subagent or (caller is not None and caller != session.id):

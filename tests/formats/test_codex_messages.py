@@ -224,9 +224,12 @@ def test_a_message_is_told_apart_part_by_part(tmp_path: Path) -> None:
     assert [True, False] == [block.injected for block in message.blocks if isinstance(block, Text)]
 
 
-def test_what_an_editor_put_before_a_prompt_is_injected(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "context", ["# Context from my IDE setup:\n\n## Active file: a.py", "<in-app-browser>\n</in-app-browser>"]
+)
+def test_what_an_editor_put_before_a_prompt_is_injected(tmp_path: Path, context: str) -> None:
     log = Log()
-    before = "# Context from my IDE setup:\n\n## Active file: a.py\n\n## My request for Codex:\n"
+    before = f"{context}\n\n## My request for Codex:\n"
     log.ask(f"{before}Go.")
 
     (message,) = messages(_file(tmp_path, log.lines))
@@ -369,6 +372,15 @@ def test_a_compaction_is_a_note_without_what_it_repeats(tmp_path: Path) -> None:
         ("Exit code: 0\nWall time: 1.5 seconds\nOutput:\nok", None, False, {"exit_code": 0, "seconds": 1.5}),
         ("Chunk ID: a\nWall time: 1 seconds\nProcess exited with code 3\nOutput:\nno", None, True, {"exit_code": 3}),
         ("Chunk ID: a\nProcess running with session ID 4\nOutput:\n", None, None, {}),
+        ("Script completed\nWall time 0.5 seconds\nOutput:\nok", None, False, {"seconds": 0.5}),
+        (
+            [{"type": "input_text", "text": "Script failed\nWall time 2 seconds\nno"}],
+            "Script failed\nWall time 2 seconds\nno",
+            True,
+            {"seconds": 2.0},
+        ),
+        ("Script running with cell ID 4\nWall time 1 seconds\nOutput:\n", None, None, {"seconds": 1.0}),
+        ("Script failed to load, they said", None, None, {}),
         ("Plan updated", None, None, {}),
         ("aborted", None, True, {}),
         ("failed in sandbox LandLock with exit code 1", None, True, {}),

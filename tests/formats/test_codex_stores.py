@@ -314,6 +314,55 @@ def test_a_part_whose_beginning_is_gone_is_read(tmp_path: Path) -> None:
 # ------------------------------------------------------------------------------------------------------------ copies of files
 
 
+def test_of_a_plain_file_and_a_packed_one_elsewhere_the_longer_one_is_read_or_else_the_plain_one(tmp_path: Path) -> None:
+    """What a packed file holds was guessed, so that an old archived copy went before a session that goes on."""
+    home = tmp_path / "codex"
+    log = _talk(text="Where is it? " * 500)
+    plain = written(day(home) / name(), log.lines)
+    packed = home / "archived_sessions" / f"{name()}.zst"
+    packed.parent.mkdir()
+    packed.write_bytes(zstandard.compress(plain.read_bytes()))
+
+    assert [(SESSION, False)] == [(info.id, info.archived) for info in infos(home).values()]
+
+    log.turn("And now?", "South.")
+    packed.write_bytes(zstandard.compress(raw(log.lines)))
+
+    assert [(SESSION, True)] == [(info.id, info.archived) for info in infos(home).values()]
+
+
+def test_a_session_that_went_on_in_a_copy_is_read_there(tmp_path: Path) -> None:
+    home = tmp_path / "codex"
+    log = _talk()
+    written(day(home) / name(), log.lines)
+    log.turn("And now?", "South.")
+    written(day(home) / f"{name()[:-6]} (1).jsonl", log.lines)
+
+    assert [SESSION] == list(infos(home))
+    assert ["Where is the harbour?", "North.", "And now?", "South."] == _spoken(home, SESSION)
+
+
+def test_a_copy_of_a_later_part_is_no_other_part(tmp_path: Path) -> None:
+    home = tmp_path / "codex"
+    first = _talk()
+    written(day(home) / name(), first.lines)
+    base = {"thread_id": SESSION, "end_ordinal_exclusive": 99, "end_byte_offset": len(raw(first.lines))}
+    part = _talk(at=100, history_base=base, text="And now?").lines
+    later = name(part=THIRD, time="2026-01-05T12-00-00")
+    written(day(home) / later, part)
+    written(home / "archived_sessions" / later, part)
+    written(day(home) / f"{later[:-6]} (1).jsonl", part)
+
+    store, heard = opened(home)
+    with store:
+        found = [plain_text(m.blocks) for m in store.decode(store.records(SESSION)) if isinstance(m, Message)]
+        assert [SESSION] == [info.id for info in store.sessions()]
+        assert 4 == len(list(store.files(SESSION)))
+
+    assert ["Where is the harbour?", "North.", "And now?", "North."] == found
+    assert ["warning"] * 2 == [problem.severity for problem in heard]
+
+
 def test_a_copy_of_a_file_is_no_other_session(tmp_path: Path) -> None:
     home = tmp_path / "codex"
     log = _talk()
@@ -433,6 +482,20 @@ def test_a_fork_that_refers_to_its_parent_is_a_branch(tmp_path: Path) -> None:
 
     assert (SESSION, "branch", base) == (info.parent, info.lineage, info.extra["history_base"])
     assert ["Elsewhere.", "North."] == _spoken(home, OTHER)
+
+
+def test_a_fork_may_refer_to_a_later_part_of_its_parent(tmp_path: Path) -> None:
+    home = tmp_path / "codex"
+    first = _talk()
+    written(day(home) / name(), first.lines)
+    base: Line = {"thread_id": SESSION, "end_ordinal_exclusive": 5, "end_byte_offset": len(raw(first.lines))}
+    written(day(home) / name(part=THIRD, time="2026-01-05T12-00-00"), _talk(at=50, history_base=base).lines)
+    base = {"thread_id": THIRD, "end_ordinal_exclusive": 9}
+    written(day(home) / name(OTHER, time="2026-01-05T13-00-00"), _talk(OTHER, at=90, history_base=base).lines)
+
+    info = infos(home)[OTHER]
+
+    assert (SESSION, "branch", None) == (info.parent, info.lineage, info.extra.get("parent_missing"))
 
 
 def test_subagents_are_delegates(tmp_path: Path) -> None:
