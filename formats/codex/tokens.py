@@ -16,6 +16,7 @@ __all__ = ["Spent", "Tokens"]
 _COUNTS = ("input_tokens", "cached_input_tokens", "cache_write_input_tokens", "output_tokens", "reasoning_output_tokens")
 _NONE = (0, 0, 0, 0, 0)
 _MOST = 1 << 62
+"""Nobody spent so many: a count that is larger is nonsense, and no 64 bits hold the sum of two."""
 Vector = tuple[int, ...]
 
 
@@ -151,7 +152,7 @@ def _vector(value: Any) -> Vector | None:
     if type(value) is not dict:
         return None
     given = map(value.get, _COUNTS)
-    return tuple([count if type(count) is int and count > 0 else 0 for count in given])
+    return tuple([count if type(count) is int and 0 < count < _MOST else 0 for count in given])
 
 
 def _usage(counts: Vector) -> Usage:

@@ -235,7 +235,11 @@ _WHOLE = st.sampled_from(
 )
 
 
-@given(records=st.lists(st.tuples(_WHOLE, st.sampled_from(["whole", "glued", "torn", "torn and glued"])), max_size=12))
+@given(
+    records=st.lists(
+        st.tuples(_WHOLE, st.sampled_from(["whole", "glued", "glued otherwise", "torn", "torn and glued"])), max_size=12
+    )
+)
 def test_short_and_long_rollouts_are_read_alike(
     tmp_path_factory: pytest.TempPathFactory, records: list[tuple[tuple[str, dict[str, object]], str]]
 ) -> None:
@@ -244,6 +248,8 @@ def test_short_and_long_rollouts_are_read_alike(
     lines: list[bytes] = [raw(log.lines)]
     for (kind, payload), how in records:
         line = raw([log.add(kind, payload)])
+        if how == "glued otherwise":
+            line = raw([{"type": kind, "payload": payload}]).rstrip()
         line = line[: len(line) * 2 // 3] + b"\n" if how.startswith("torn") else line
         lines.append(line if how in ("whole", "torn") else line.rstrip())
     file = written(tmp_path_factory.mktemp("any") / name(), lines)

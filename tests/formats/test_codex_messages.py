@@ -558,6 +558,14 @@ def test_records_on_answers_go_before_the_events_on_them(tmp_path: Path) -> None
     assert Usage(input=12, cache_read=8, output=4) == total == placed
 
 
+def test_counts_beyond_all_reason_are_none(tmp_path: Path) -> None:
+    log = Log()
+    log.turn("One.", "First.")
+    log.tokens((2**70, 5, 1), (2**70, 5, 1))
+
+    assert Usage(output=1, cache_read=5) == infos(_file(tmp_path, log.lines))[SESSION].usage
+
+
 def test_sums_alone_are_counted_by_their_growth(tmp_path: Path) -> None:
     log = Log()
     log.turn("One.", "First.")
