@@ -134,7 +134,7 @@ def quick(log: LogFile, segment: int) -> Iterator[tuple[int, Any, re.Match[bytes
 
 def _is_one(line: bytes) -> bool:
     """Return whether a line is no torn record, nor has another one glued to it, which must be seen for itself."""
-    return line.rstrip().endswith(b"}") and line.find(b'{"timestamp":', 1) < 0 and b'}{"' not in line
+    return line.rstrip().endswith(b"}") and line.count(b'"payload":') < 2 and b'}{"' not in line
 
 
 def _unheard(number: int, what: str, lost: int) -> None:

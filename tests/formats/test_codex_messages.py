@@ -10,7 +10,7 @@ import pytest
 from codex_lines import SESSION, Line, Log, entries, infos, messages, name, notes, opened, raw, written
 
 from satchel.contracts import Record, Usage
-from satchel.formats.codex import plan
+from satchel.formats.codex import plan, store
 from satchel.formats.model import Attachment, Image, Message, Note, Text, Thinking, ToolCall, ToolResult, Unknown, plain_text
 
 
@@ -718,6 +718,25 @@ def test_long_lines_are_known_by_their_beginning_too(tmp_path: Path) -> None:
 
     assert Usage(input=30) == total == placed
     assert {"rewound"} == {m.state for m in messages(path)}
+
+
+@pytest.mark.parametrize("is_turned", [False, True])
+@pytest.mark.parametrize("is_torn", [False, True])
+def test_an_answer_glued_to_a_long_output_is_said_once_in_a_long_rollout(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_turned: bool, is_torn: bool
+) -> None:
+    monkeypatch.setattr(store, "_SMALL", -1)
+    log = Log()
+    log.event("task_started", turn_id="t1")
+    log.ask("Go.")
+    log.event("agent_message", message="Gone.")
+    output = raw([log.item("function_call_output", call_id="c", output="x" * 900)])
+    answer = log.item("message", role="assistant", content=[{"type": "output_text", "text": "Gone."}])
+    if is_turned:
+        answer = {"type": answer["type"], "payload": answer["payload"], "timestamp": answer["timestamp"]}
+    lines = [*log.lines[:-2], (output[:700] if is_torn else output.rstrip()) + raw([answer])]
+
+    assert ["Go.", "Gone."] == [text for _, text in _said(_file(tmp_path, lines)) if text]
 
 
 def test_agents_speak_to_each_other(tmp_path: Path) -> None:
