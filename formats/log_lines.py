@@ -21,7 +21,7 @@ from satchel.errors import JsonError, StoreChanged, StoreError
 from satchel.jsontext import canonical as as_canonical
 from satchel.jsontext import loads
 
-__all__ = ["BLANK", "KEPT", "LINE", "LogFile", "Report", "canonical", "head_and_tail", "records_of"]
+__all__ = ["BLANK", "KEPT", "LINE", "LogFile", "Report", "canonical", "head_and_tail", "records_of", "unheard"]
 
 LINE = "line"
 """The kind of the records of a log. One that is no JSON has None as its `data`, and its bytes in `raw`, as every one has."""
@@ -354,3 +354,7 @@ def _ends(log: LogFile, head: int, tail: int) -> tuple[list[bytes], list[bytes]]
         while kept > tail and len(last) > 1:
             kept -= len(last.popleft())
     return first, list(last)
+
+
+def unheard(number: int, what: str, lost: int) -> None:
+    """Hear nothing of a line, where another reading of it tells."""

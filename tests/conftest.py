@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -15,6 +16,10 @@ ROOT = Path(__file__).resolve().parent.parent
 # No test looks at the time it took, and a loaded machine is no fault of the code.
 settings.register_profile("satchel", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("satchel")
+
+# A shell starts what runs in the background with Ctrl-C ignored, and the programs that tests start would inherit that.
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

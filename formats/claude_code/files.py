@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+
+from satchel.formats.log_store import Tell, entries, silent
 
 __all__ = ["Found", "Tree", "candidates", "find", "is_transcript_name", "is_uuid", "side_files", "stem_of"]
 
@@ -20,9 +22,6 @@ _DEPTH = 3
 """Folders below that of the projects in which transcripts may lie."""
 
 _OTHERS = frozenset(["memory", "node_modules", "tool-results"])
-
-Tell = Callable[[str, str], None]
-"""Hears of a place that can't be looked into, and why."""
 
 
 def is_uuid(text: str) -> bool:
@@ -67,7 +66,7 @@ class Tree:
     """The one session that is wanted, where a transcript was named: subagents of others may lie beside it."""
 
 
-def find(path: Path, *, tell: Tell) -> Tree:
+def find(path: Path, tell: Tell) -> Tree:
     """Return the transcripts at a path, whatever it is: one of them, a project's folder, the folder of projects, a home."""
     if not path.is_dir():
         tree = Tree(path.parent)
@@ -100,19 +99,15 @@ def candidates(path: Path) -> Iterator[Path]:
     """Yield files of a folder that may tell whether it is Claude Code's, the likeliest first, from some of its folders."""
     projects = path / "projects"
     if is_uuid(path.name):
-        yield from (found.path for found in _agents(path, path, _silent))
+        yield from (found.path for found in _agents(path, path, silent))
     budget = [_FOLDERS]
     for folder in (projects, path):
-        yield from (found.path for found in _folder(folder, path, _silent, depth=_DEPTH, budget=budget))
+        yield from (found.path for found in _folder(folder, path, silent, depth=_DEPTH, budget=budget))
     if (path / "history.jsonl").is_file():
         yield path / "history.jsonl"
 
 
-_FOLDERS = 500
-
-
-def _silent(where: str, what: str) -> None:
-    pass
+_FOLDERS = 20_000
 
 
 def _found(path: Path, root: Path) -> Found:
@@ -135,17 +130,6 @@ def _relative(path: Path, root: Path) -> str:
     return path.relative_to(root).as_posix()
 
 
-def _entries(folder: Path, tell: Tell) -> list[os.DirEntry[str]]:
-    try:
-        with os.scandir(folder) as entries:
-            return sorted(entries, key=lambda entry: entry.name)
-    except (FileNotFoundError, NotADirectoryError):
-        return []
-    except OSError as error:
-        tell(str(folder), f"it can't be looked into, and is left out: {error.strerror or error}")
-        return []
-
-
 def _is(entry: os.DirEntry[str], kind: str, *, follow: bool = True) -> bool:
     try:
         return entry.is_dir(follow_symlinks=follow) if kind == "folder" else entry.is_file(follow_symlinks=follow)
@@ -158,7 +142,7 @@ def _folder(folder: Path, root: Path, tell: Tell, *, depth: int, budget: list[in
         budget[0] -= 1
         if budget[0] < 0:
             return
-    for entry in _entries(folder, tell):
+    for entry in entries(folder, tell):
         path = Path(entry.path)
         if is_transcript_name(entry.name) and _is(entry, "file"):
             yield _found(path, root)
@@ -184,15 +168,20 @@ def side_files(session: Path, *, tell: Tell, depth: int = 4) -> Iterator[tuple[P
     Links are not followed: what a transcript names must not lead out of the folder.
     """
     if session.is_symlink():
+        tell(str(session), "it is a link, and what it leads to is no part of the session")
         return
     todo = [(session, "")]
     while todo:
         folder, prefix = todo.pop()
         below = []
-        for entry in _entries(folder, tell):
+        for entry in entries(folder, tell):
             if _is(entry, "folder", follow=False):
                 if prefix.count("/") < depth:
                     below.append((Path(entry.path), f"{prefix}{entry.name}/"))
+                else:
+                    tell(entry.path, "it lies too deep in a session's folder, and is left out")
+            elif entry.is_symlink():
+                tell(entry.path, "it is a link, and what it leads to is no part of the session")
             elif _is(entry, "file", follow=False):
                 yield Path(entry.path), f"{prefix}{entry.name}"
         todo += reversed(below)

@@ -6,56 +6,35 @@ The layout is docs/formats/claude-code.md.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 from satchel.contracts import Claim
-from satchel.errors import JsonError, NotAStore, StoreError
-from satchel.events import Listener, Problem, StoreOpened
+from satchel.errors import StoreError
+from satchel.events import Listener
 from satchel.formats.claude_code.files import Tree, candidates, find, side_files
 from satchel.formats.claude_code.scan import is_line, is_prompt_line
 from satchel.formats.claude_code.store import ClaudeStore
-from satchel.formats.log_lines import LogFile
-from satchel.jsontext import loads
+from satchel.formats.log_store import first_objects, open_tree, silent, sniff_tree
 
 __all__ = ["ClaudeStore", "name", "open", "sniff"]
 
 name = "claude"
 
-_HEAD = 1 << 16
-_LOOKS = 200
-_LONGEST = 32 << 20
-"""A line that is longer, in bytes, is not looked at as a whole."""
-
 
 def sniff(path: Path) -> Claim | None:
     """Say whether a file has lines of a Claude Code transcript, or a folder holds such files where Claude Code keeps them."""
-    try:
-        if path.is_file():
-            return _sniff_file(path)
-        if not path.is_dir():
-            return None
-        for file, _ in zip(candidates(path), range(_LOOKS), strict=False):
-            if _sniff_file(file) is not None:
-                return Claim(reader=name, why="a folder of Claude Code's session logs")
-    except (OSError, ValueError):
-        pass
-    return None
+    what = "a folder of Claude Code's session logs"
+    return sniff_tree(path, reader=name, kind_of=_kind_of, candidates=candidates, folder=what)
 
 
-def _sniff_file(path: Path) -> Claim | None:
-    read = 0
+def _kind_of(path: Path) -> str | None:
     try:
-        with LogFile(path).open() as file:
-            while read <= _HEAD and (line := file.readline(_LONGEST)):
-                read += len(line)
-                try:
-                    data = loads(line)
-                except JsonError:
-                    continue
-                if is_line(data):
-                    return Claim(reader=name, why="lines of a Claude Code session")
-                if is_prompt_line(data):
-                    return Claim(reader=name, why="lines of Claude Code's history of prompts")
+        for _, data in first_objects(path):
+            if is_line(data):
+                return "lines of a Claude Code session"
+            if is_prompt_line(data):
+                return "lines of Claude Code's history of prompts"
     except (StoreError, OSError):
         pass
     return None
@@ -72,54 +51,15 @@ def open(path: Path, *, listen: Listener, private: bool = False) -> ClaudeStore:
         StoreError: It can't be read.
         NotAStore: There is no session in it.
     """
-
-    def tell(where: str, what: str) -> None:
-        listen(Problem(where, what, "loss", 1))
-
-    try:
-        tree = find(path, tell=tell)
-    except OSError as error:
-        raise StoreError(f"{path} cannot be read: {error.strerror or error}", subject=path) from error
-    copy = None
-    if private:
-        from tempfile import TemporaryDirectory
-
-        copy = TemporaryDirectory(prefix="satchel-")
-        try:
-            tree = _copied(path, tree, Path(copy.name))
-        except BaseException:
-            copy.cleanup()
-            raise
-    listen(StoreOpened(name, str(path), "line by line"))
-    store = ClaudeStore(path, tree, listen=listen, copy=copy)
-    if not store.has_sessions:
-        store.__exit__(None, None, None)
-        raise NotAStore(f"{path} holds no session of Claude Code", subject=path)
-    return store
+    return open_tree(path, reader=name, listen=listen, private=private, find=find, files=_files, make=ClaudeStore)
 
 
-def _copied(path: Path, tree: Tree, to: Path) -> Tree:
-    """Copy what belongs to the sessions of a tree, and return the tree of the copy."""
-    import shutil
-
-    files = {found.path for found in tree.transcripts}
+def _files(tree: Tree) -> Iterator[Path]:
+    """Yield what belongs to the sessions of a tree."""
     for found in tree.transcripts:
-        files.add(found.path.with_name(f"{found.path.stem}.meta.json"))
+        yield found.path
+        yield found.path.with_name(f"{found.path.stem}.meta.json")
         if found.folder is not None:
-            files.update(file for file, _ in side_files(found.folder, tell=_silent))
+            yield from (file for file, _ in side_files(found.folder, tell=silent))
     if tree.history is not None:
-        files.add(tree.history)
-    for file in sorted(files):
-        if not file.is_file():
-            continue
-        target = to / file.relative_to(tree.root)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            shutil.copy2(file, target)
-        except OSError as error:
-            raise StoreError(f"{file} cannot be copied for reading: {error.strerror or error}", subject=file) from error
-    return find(to if path.is_dir() else to / path.name, tell=_silent)
-
-
-def _silent(where: str, what: str) -> None:
-    pass
+        yield tree.history

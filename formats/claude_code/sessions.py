@@ -51,13 +51,9 @@ class Sessions:
     empty: int = 0
 
     def names(self) -> set[str]:
-        """Return every session of which there is a transcript, or a copy of one."""
-        return {
-            name
-            for session in self.sessions.values()
-            for name in (session.id, session.facts.session, session.facts.named, session.facts.forked_from)
-            if name
-        }
+        """Return every session of which there is a transcript, or another that goes on from it and has all of it."""
+        main = (session for session in self.sessions.values() if not session.found.is_agent)
+        return {name for session in main for name in (session.id, session.facts.session, session.facts.named) if name}
 
 
 def gather(tree: Tree, *, tell: Tell) -> Sessions:

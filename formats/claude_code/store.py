@@ -5,24 +5,23 @@ An opened folder of Claude Code's sessions.
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from satchel.contracts import Record, SessionInfo, Usage
-from satchel.errors import JsonError, NotFound
-from satchel.events import Listener, Problem
+from satchel.contracts import Record, SessionInfo
+from satchel.errors import JsonError
 from satchel.formats.claude_code import plan as planning
 from satchel.formats.claude_code.decode import RESULT_FILE
 from satchel.formats.claude_code.files import Found, Tree, is_transcript_name, side_files, stem_of
-from satchel.formats.claude_code.history import History
+from satchel.formats.claude_code.history import prompt_of
 from satchel.formats.claude_code.plan import Numbered, Plan
 from satchel.formats.claude_code.sessions import Session, gather
-from satchel.formats.log_lines import LINE, LogFile, canonical
+from satchel.formats.log_lines import unheard
+from satchel.formats.log_store import LogStore, is_live
+from satchel.formats.prompt_history import History
+from satchel.formats.told import Told
 from satchel.jsontext import loads
 
 if TYPE_CHECKING:
@@ -32,90 +31,35 @@ if TYPE_CHECKING:
 
 __all__ = ["ClaudeStore"]
 
-_LIVE = 600
-"""A session whose file changed within so many seconds counts as going on."""
 _LARGEST = 16 << 20
 """Files beside a transcript that are longer, in bytes, are no records."""
-_PLANS = 4
+_ROOM = 4_000_000
+"""Plans of so many lines are kept."""
 _SMALL = 4 << 20
 """A transcript of so many bytes may be held parsed."""
 
 
-class ClaudeStore:
-    """Claude Code's sessions at a path: as they were when it was opened; what is written meanwhile is for the next time."""
+class ClaudeStore(LogStore[Session]):
+    """Claude Code's sessions at a path."""
 
-    format = "claude"
-    agent = "claude"
-    dialect = "claude"
-    conversation = LINE
+    format = agent = dialect = "claude"
+    called = "Claude Code"
+    _source = "claude-code"
 
-    def __init__(self, path: Path, tree: Tree, *, listen: Listener, copy: TemporaryDirectory[str] | None = None) -> None:
-        self.path = path
-        self.label = str(path)
+    def __init__(self, path: Path, tree: Tree, told: Told, copy: TemporaryDirectory[str] | None = None) -> None:
+        super().__init__(path, told, copy)
         self._tree = tree
-        self._listen = listen
-        self._copy = copy
-        self._now = time.time()
-        self._told: set[tuple[str, str]] = set()
-        self._read: dict[str, LogFile] = {}
         self._plans: dict[str, Plan] = {}
-        found = gather(tree, tell=self._told_once)
+        found = gather(tree, tell=self._told)
         self._sessions = found.sessions
         self._empty = found.empty
-        self._history = History(tree.history, found.names(), report=self._report_of(tree.history))
-
-    def __enter__(self) -> ClaudeStore:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        if self._copy is not None:
-            self._copy.cleanup()
-
-    @property
-    def has_sessions(self) -> bool:
-        """Whether there is any session."""
-        return bool(self._sessions or self._history.prompts)
-
-    # ------------------------------------------------------------------------------------------------------ the contract
-
-    def sessions(self, *, counts: bool = True) -> Iterator[SessionInfo]:
-        """Yield every session, by start and id; without `counts` nothing but the ends of each file is looked at."""
-        starts = {key: session.facts.started for key, session in self._sessions.items()}
-        starts |= self._history.starts()
-        for key in sorted(starts, key=lambda key: (starts[key] or 0.0, key)):
-            yield self.session(key, counts=counts)
-
-    def session(self, session_id: str, *, counts: bool = True) -> SessionInfo:
-        """Return the session of exactly this id. Raises NotFound."""
-        if session_id in self._history.prompts:
-            return self._history.info(session_id, format=self.format, store=self.label, counts=counts)
-        session = self._get(session_id)
-        info = self._info(session)
-        return self._counted(info) if counts else info
-
-    def records(self, session_id: str) -> Iterator[Record]:
-        """
-        Yield the session's records: files beside its transcript first, then the transcript's lines.
-
-        The number of a line, its key, carries along what decoding needs to know of the whole file.
-        """
-        if session_id in self._history.prompts:
-            return self._history.records(session_id)
-        return self._records(self._get(session_id))
+        self._history = History(tree.history, found.names(), prompt_of=prompt_of, report=self._told.of(tree.history))
 
     def decode(self, records: Iterable[Record]) -> Iterator[Entry]:
         """Yield the entries that records say; the lines of one answer of the model are one."""
         from satchel.formats.claude_code.decode import decode
 
         return decode(records)
-
-    canonical = staticmethod(canonical)
-
-    def check(self) -> None:
-        """Raise StoreChanged if a file that was read is another one now, or shorter."""
-        for log in self._read.values():
-            log.check()
-        self._history.check()
 
     def facts(self) -> dict[str, Any]:
         """Return what is known of the store: JSON-ready."""
@@ -142,7 +86,7 @@ class ClaudeStore:
         found: dict[str, dict[str, int]] = {}
         for session in self._sessions.values():
             version = session.facts.versions[0] if session.facts.versions else ""
-            for record in session.log.records(report=_unheard):
+            for record in session.log.records(report=unheard):
                 if not isinstance(record.data, dict):
                     continue
                 said = record.data.get("version")
@@ -163,37 +107,19 @@ class ClaudeStore:
             if meta.is_file() and not meta.is_symlink():
                 yield meta.relative_to(self._tree.root).as_posix(), meta
             return
-        if session.found.folder is not None and session.twin_of is None:
-            for path, name in side_files(session.found.folder, tell=self._tell):
+        if session.found.folder is not None:
+            for path, name in side_files(session.found.folder, tell=self._lost):
                 if not _is_agents(name):
                     yield path.relative_to(self._tree.root).as_posix(), path
 
-    def _get(self, session_id: str) -> Session:
-        if session_id not in self._sessions:
-            raise NotFound(f"{self.label} has no session {session_id}", subject=session_id)
-        return self._sessions[session_id]
-
-    # ------------------------------------------------------------------------------------------------------ what is told
-
-    def _told_once(self, where: str, what: str, lost: int = 0) -> None:
-        if (where, what) not in self._told:
-            self._told.add((where, what))
-            self._listen(Problem(where, what, "loss" if lost else "warning", lost))
-
-    def _tell(self, where: str, what: str) -> None:
-        self._told_once(where, what, 1)
-
-    def _report_of(self, path: Path | None) -> Any:
-        def report(number: int, what: str, lost: int) -> None:
-            self._told_once(f"{path}:{number}", what, lost)
-
-        return report
-
     # ------------------------------------------------------------------------------------------------------ one session
+
+    def _start(self, session: Session) -> float | None:
+        return session.facts.started
 
     def _info(self, session: Session) -> SessionInfo:
         facts, log = session.facts, session.log
-        live = self._now - log.modified < _LIVE
+        live = is_live(self._now, log.modified)
         extra: dict[str, Any] = dict(facts.extra)
         cwd = extra.pop("relocated", None) or facts.cwd
         if facts.versions:
@@ -239,40 +165,6 @@ class ClaudeStore:
                 extra |= {name: said[key] for key, name in names.items() if said.get(key) is not None}
         return extra
 
-    def _counted(self, info: SessionInfo) -> SessionInfo:
-        from satchel.formats.model import Message, ToolCall
-
-        states = {"live": 0, "compacted": 0, "rewound": 0, "sidechain": 0}
-        calls = 0
-        newest: float | None = None
-        cost: float | None = None
-        sums = [0, 0, 0, 0, 0]
-        for entry in self.decode(self.records(info.id)):
-            if not isinstance(entry, Message):
-                continue
-            states[entry.state] += 1
-            if entry.time is not None and (newest is None or entry.time > newest):
-                newest = entry.time
-            calls += sum(isinstance(block, ToolCall) for block in entry.blocks)
-            if "cost" in entry.extra:
-                # Only early versions wrote it.
-                cost = (cost or 0.0) + entry.extra["cost"]
-            used = entry.usage
-            if used is not None:
-                for i, count in enumerate((used.input, used.output, used.cache_read, used.cache_write, used.reasoning)):
-                    sums[i] += count
-        given, made, from_cache, to_cache, thought = sums
-        return replace(
-            info,
-            messages=states["live"],
-            compacted=states["compacted"],
-            rewound=states["rewound"],
-            last_active=newest if newest is not None else info.started_at,
-            tool_calls=calls,
-            cost=cost,
-            usage=Usage(input=given, output=made, cache_read=from_cache, cache_write=to_cache, reasoning=thought),
-        )
-
     def _plan(self, session: Session, records: list[Record] | None = None) -> Plan:
         # A family is gone through relatives first, each once: a chain of sessions may be long, and all may know all.
         todo, held = [session], dict[str, Plan]()
@@ -295,16 +187,19 @@ class ClaudeStore:
                 plan = planning.make(one.log, **options) if given is None else planning.make_of(given, **options)
             held[one.id] = plan
             todo.pop()
-        for key in list(held)[-_PLANS - len(session.relatives) :]:
-            self._plans[key] = held[key]
-        while len(self._plans) > _PLANS + len(session.relatives):
-            self._plans.pop(next(iter(self._plans)))
+        self._plans |= held
+        # As many as memory has room for, the last ones asked for: of a family all are asked for, one after the other.
+        room = _ROOM
+        for key in reversed(list(self._plans)):
+            room -= self._plans[key].weight
+            if room < 0 and key not in session.relatives and key != session.id:
+                del self._plans[key]
         return held[session.id]
 
     def _records(self, session: Session) -> Iterator[Record]:
         log = session.log
-        self._read[session.id] = log
-        records: Iterable[Record] = log.records(report=self._report_of(session.found.path))
+        self._read[session.found.name] = log
+        records: Iterable[Record] = log.records(report=self._told.of(session.found.path))
         if session.id in self._plans or log.size > _SMALL or log.compressed:
             plan = self._plan(session)
         else:
@@ -319,15 +214,18 @@ class ClaudeStore:
 
     # ------------------------------------------------------------------------------------------------------ beside it
 
+    def _lost(self, where: str, what: str) -> None:
+        self._told(where, what, 1)
+
     def _side_records(self, session: Session, plan: Plan) -> Iterator[Record]:
         found = session.found
         if found.is_agent:
             meta = _meta_of(found)
             if meta.is_file():
                 yield from self._side(meta, "meta")
-        if found.folder is None or session.twin_of is not None:
+        if found.folder is None:
             return
-        for path, name in side_files(found.folder, tell=self._tell):
+        for path, name in side_files(found.folder, tell=self._lost):
             kind = _kind_of(name)
             if found.is_agent:
                 # Its outputs lie in the folder of the session that called it.
@@ -359,14 +257,12 @@ class ClaudeStore:
                 size = os.fstat(file.fileno()).st_size
                 if size > _LARGEST:
                     if report:
-                        self._told_once(
-                            str(path), f"it is left where it is: {size} bytes are too many to be taken into a session"
-                        )
+                        self._told(str(path), f"it is left where it is: {size} bytes are too many to be taken into a session")
                     return None
                 return file.read(_LARGEST)
         except OSError as error:
             if report:
-                self._told_once(str(path), f"it can't be read: {error.strerror or error}", 1)
+                self._told(str(path), f"it can't be read: {error.strerror or error}", 1)
             return None
 
 
@@ -391,7 +287,3 @@ def _kind_of(name: str) -> str | None:
     if name.endswith((".json", ".jsonl")):
         return "workflow" if "workflows/" in name else "meta"
     return None
-
-
-def _unheard(number: int, what: str, lost: int) -> None:
-    pass

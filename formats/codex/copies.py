@@ -13,7 +13,7 @@ from satchel.contracts import Record
 from satchel.formats.codex.plan import numbered
 from satchel.formats.codex.scan import Facts
 from satchel.formats.codex.shapes import second, shape, text_of
-from satchel.formats.log_lines import LogFile
+from satchel.formats.log_lines import LogFile, unheard
 from satchel.jsontext import canonical
 
 __all__ = ["Before", "before", "copied"]
@@ -34,16 +34,12 @@ def before(logs: Iterable[LogFile]) -> Before:
     found: Before = {}
     number = 0
     for log in logs:
-        for record in log.records(report=_unheard):
+        for record in log.records(report=unheard):
             number += 1
             if isinstance(record.data, dict):
                 kind, payload, _ = shape(record.data)
                 found.setdefault(_said(kind, payload), []).append(number)
     return found
-
-
-def _unheard(number: int, what: str, lost: int) -> None:
-    pass
 
 
 def copied(log: LogFile, facts: Facts, others: Before | None, segment: int) -> list[tuple[int, int]]:
@@ -66,7 +62,7 @@ def copied(log: LogFile, facts: Facts, others: Before | None, segment: int) -> l
     begun: float | None = None
     is_matching = bool(others)
     is_guessing = not others and is_told
-    for at, record in numbered(log.records(report=_unheard), segment):
+    for at, record in numbered(log.records(report=unheard), segment):
         data = record.data
         kind, payload, _ = shape(data)
         if begun is None and kind == "session_meta":
@@ -99,7 +95,7 @@ def copied(log: LogFile, facts: Facts, others: Before | None, segment: int) -> l
 
 def _has_second_header(log: LogFile) -> bool:
     """Return whether another header follows the first at once, which may be longer than the beginning that was looked at."""
-    first = list(islice(log.records(report=_unheard), 2))
+    first = list(islice(log.records(report=unheard), 2))
     return len(first) == 2 and all(shape(record.data)[0] == "session_meta" for record in first)
 
 

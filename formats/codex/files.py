@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from satchel.errors import JsonError, StoreError
+from satchel.errors import StoreError
 from satchel.formats.codex.document import is_document
 from satchel.formats.codex.shapes import is_line, is_prompt
-from satchel.formats.log_lines import LogFile
-from satchel.jsontext import loads
+from satchel.formats.log_store import Tell, entries, first_objects, silent
 
 __all__ = ["Found", "Name", "Tree", "candidates", "find", "name_of", "what_is"]
 
@@ -27,14 +26,10 @@ _NAME = re.compile(rf"rollout-(\d{{4}}-\d\d-\d\d(?:T\d\d-\d\d-\d\d)?)-(?:({_UUID
 _ANY_UUID = re.compile(_UUID)
 _STATE = re.compile(r"state(?:_(\d+))?\.sqlite")
 _DEPTH = 5
+_FOLDERS = 20_000
 _HEAD = 1 << 16
-_LONGEST = 32 << 20
-"""A line that is longer, in bytes, is not looked at as a whole."""
 _NO_ROLLOUTS = frozenset(["history.jsonl", "session_index.jsonl", "auth.json", "version.json", "models_cache.json"])
 _NOT_INTO = frozenset(["node_modules", "log", "shell_snapshots", "thread-writer-locks", "skills", "prompts", "memories"])
-
-Tell = Callable[[str, str], None]
-"""Hears of a place that can't be looked into, and why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,26 +84,20 @@ def name_of(path: Path) -> Name:
 
 def what_is(path: Path) -> str | None:
     """Say by its content what a file is: "lines", a "document", "prompts" of the history; None for what is not Codex'."""
+    first = b""
     try:
-        with LogFile(path).open() as file:
-            read, first = 0, b""
-            while read <= _HEAD and (line := file.readline(_LONGEST)):
-                read += len(line)
-                first = first + line if len(first) < _HEAD else first
-                try:
-                    data = loads(line)
-                except JsonError:
-                    continue
-                if is_line(data):
-                    return "lines"
-                if is_prompt(data):
-                    return "prompts"
-            return "document" if is_document(first) else None
+        for line, data in first_objects(path):
+            first = first + line if len(first) < _HEAD else first
+            if is_line(data):
+                return "lines"
+            if is_prompt(data):
+                return "prompts"
+        return "document" if is_document(first) else None
     except (StoreError, OSError, ValueError):
         return None
 
 
-def find(path: Path, *, tell: Tell) -> Tree:
+def find(path: Path, tell: Tell) -> Tree:
     """Return the rollouts at a path, whatever it is: one of them, a home, a folder with some."""
     if not path.is_dir():
         tree = Tree(path.parent)
@@ -128,7 +117,7 @@ def find(path: Path, *, tell: Tell) -> Tree:
     tree.rollouts += _picked(_walk(path, tell, 0), path)
     tree.history = _file(path / "history.jsonl")
     tree.index = _file(path / "session_index.jsonl")
-    states = [(int(found[1] or 0), entry) for entry in _names(path, tell) if (found := _STATE.fullmatch(entry.name))]
+    states = [(int(found[1] or 0), entry) for entry in entries(path, tell) if (found := _STATE.fullmatch(entry.name))]
     tree.states = [Path(entry.path) for _, entry in sorted(states, key=lambda item: -item[0])]
     return tree
 
@@ -140,18 +129,14 @@ def is_home(path: Path) -> bool:
 
 def candidates(path: Path) -> Iterator[Path]:
     """Yield files of a folder that may tell whether it is Codex', the likeliest first; not many folders are looked into."""
-    budget = [500]
+    budget = [_FOLDERS]
     folders = [path / folder for folder in FOLDERS] if is_home(path) else [path]
     for folder in folders:
-        yield from (file for file in _walk(folder, _silent, _DEPTH, budget) if file.name.startswith("rollout-"))
+        yield from (file for file in _walk(folder, silent, _DEPTH, budget) if file.name.startswith("rollout-"))
     if (path / "history.jsonl").is_file():
         yield path / "history.jsonl"
     for folder in folders:
-        yield from (file for file in _walk(folder, _silent, _DEPTH, budget) if not file.name.startswith("rollout-"))
-
-
-def _silent(where: str, what: str) -> None:
-    pass
+        yield from (file for file in _walk(folder, silent, _DEPTH, budget) if not file.name.startswith("rollout-"))
 
 
 def _file(path: Path) -> Path | None:
@@ -159,17 +144,6 @@ def _file(path: Path) -> Path | None:
         return path if path.is_file() else None
     except OSError:
         return None
-
-
-def _names(folder: Path, tell: Tell) -> list[os.DirEntry[str]]:
-    try:
-        with os.scandir(folder) as entries:
-            return sorted(entries, key=lambda entry: entry.name)
-    except (FileNotFoundError, NotADirectoryError):
-        return []
-    except OSError as error:
-        tell(str(folder), f"it can't be looked into, and is left out: {error.strerror or error}")
-        return []
 
 
 def _walk(
@@ -192,7 +166,7 @@ def _walk(
         budget[0] -= 1
         if budget[0] < 0:
             return
-    for entry in _names(folder, tell):
+    for entry in entries(folder, tell):
         try:
             if entry.is_file():
                 if entry.name.endswith(_ENDS) and entry.name not in _NO_ROLLOUTS:

@@ -22,7 +22,7 @@ from satchel.formats.codex.items import person_parts
 from satchel.formats.codex.said import END, SCREEN, THREAD, Event, Window, told_once
 from satchel.formats.codex.shapes import CALLS, OUTPUTS, item_type, shape, text_of, texts, words
 from satchel.formats.codex.tokens import Spent, Tokens
-from satchel.formats.log_lines import BLANK, LogFile, records_of
+from satchel.formats.log_lines import BLANK, LogFile, records_of, unheard
 from satchel.jsontext import loads, loads_quick
 
 __all__ = ["Numbered", "Plan", "make", "numbered", "place"]
@@ -126,7 +126,7 @@ def quick(log: LogFile, segment: int) -> Iterator[tuple[int, Any, re.Match[bytes
             data = loads(line)
         except JsonError as error:
             if line.strip(BLANK):
-                for piece, record in enumerate(records_of(line, number, error, report=_unheard)):
+                for piece, record in enumerate(records_of(line, number, error, report=unheard)):
                     yield place(segment, number, piece), record.data, None
         else:
             yield place(segment, number, 0), data, None
@@ -135,10 +135,6 @@ def quick(log: LogFile, segment: int) -> Iterator[tuple[int, Any, re.Match[bytes
 def _is_one(line: bytes) -> bool:
     """Return whether a line is no torn record, nor has another one glued to it, which must be seen for itself."""
     return line.rstrip().endswith(b"}") and line.count(b'"payload":') < 2 and b'}{"' not in line
-
-
-def _unheard(number: int, what: str, lost: int) -> None:
-    pass
 
 
 class _Exchange(NamedTuple):

@@ -6,19 +6,19 @@ The layout is docs/formats/codex.md.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 from satchel.contracts import Claim
-from satchel.errors import NotAStore, StoreError
-from satchel.events import Listener, Problem, StoreOpened
+from satchel.events import Listener
 from satchel.formats.codex.files import Tree, candidates, find, what_is
 from satchel.formats.codex.store import CodexStore
+from satchel.formats.log_store import Tell, open_tree, sniff_tree
 
 __all__ = ["CodexStore", "name", "open", "sniff"]
 
 name = "codex"
 
-_LOOKS = 200
 _WHAT = {
     "lines": "lines of a Codex rollout",
     "document": "a rollout of Codex' first weeks",
@@ -28,18 +28,12 @@ _WHAT = {
 
 def sniff(path: Path) -> Claim | None:
     """Say whether a file has lines of a rollout, or a folder holds such files where Codex keeps them."""
-    try:
-        if path.is_file():
-            kind = what_is(path)
-            return Claim(reader=name, why=_WHAT[kind]) if kind is not None else None
-        if not path.is_dir():
-            return None
-        for file, _ in zip(candidates(path), range(_LOOKS), strict=False):
-            if what_is(file) is not None:
-                return Claim(reader=name, why="a folder of Codex' session logs")
-    except (OSError, ValueError):
-        pass
-    return None
+
+    def kind_of(file: Path) -> str | None:
+        kind = what_is(file)
+        return _WHAT[kind] if kind is not None else None
+
+    return sniff_tree(path, reader=name, kind_of=kind_of, candidates=candidates, folder="a folder of Codex' session logs")
 
 
 def open(path: Path, *, listen: Listener, private: bool = False) -> CodexStore:
@@ -47,57 +41,27 @@ def open(path: Path, *, listen: Listener, private: bool = False) -> CodexStore:
     Open a home, a folder of rollouts, or a rollout.
 
     Args:
-        private: Read from a private copy of all its files.
+        private: Read from a private copy of all its files, but of databases, which are read where they are.
 
     Raises:
         StoreError: It can't be read.
         NotAStore: There is no session in it.
     """
+    states: list[Path] = []
 
-    def tell(where: str, what: str) -> None:
-        listen(Problem(where, what, "loss", 1))
+    def look(at: Path, tell: Tell) -> Tree:
+        tree = find(at, tell)
+        states.extend(tree.states)
+        tree.states = states
+        return tree
 
-    try:
-        tree = find(path, tell=tell)
-    except OSError as error:
-        raise StoreError(f"{path} cannot be read: {error.strerror or error}", subject=path) from error
-    copy = None
-    if private:
-        from tempfile import TemporaryDirectory
-
-        copy = TemporaryDirectory(prefix="satchel-")
-        try:
-            tree = _copied(path, tree, Path(copy.name))
-        except BaseException:
-            copy.cleanup()
-            raise
-    listen(StoreOpened(name, str(path), "line by line"))
-    store = CodexStore(path, tree, listen=listen, copy=copy)
-    if not store.has_sessions:
-        store.__exit__(None, None, None)
-        raise NotAStore(f"{path} holds no session of Codex", subject=path)
-    return store
+    return open_tree(path, reader=name, listen=listen, private=private, find=look, files=_files, make=CodexStore)
 
 
-def _copied(path: Path, tree: Tree, to: Path) -> Tree:
-    """Copy what belongs to the sessions of a tree, and return the tree of the copy; databases are read where they are."""
-    import shutil
-
-    files = {found.path for found in tree.rollouts} | {found.twin for found in tree.rollouts if found.twin is not None}
-    files |= {file for file in (tree.history, tree.index) if file is not None}
-    for file in sorted(files):
-        target = to / file.relative_to(tree.root)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        if not file.is_file():
-            continue
-        try:
-            shutil.copy2(file, target)
-        except OSError as error:
-            raise StoreError(f"{file} cannot be copied for reading: {error.strerror or error}", subject=file) from error
-    found = find(to if path.is_dir() else to / path.name, tell=_silent)
-    found.states = tree.states
-    return found
-
-
-def _silent(where: str, what: str) -> None:
-    pass
+def _files(tree: Tree) -> Iterator[Path]:
+    """Yield what belongs to the sessions of a tree."""
+    for found in tree.rollouts:
+        yield found.path
+        if found.twin is not None:
+            yield found.twin
+    yield from (file for file in (tree.history, tree.index) if file is not None)

@@ -17,7 +17,7 @@ from satchel.formats.codex.injected import asked, is_injected
 from satchel.formats.codex.items import person_parts
 from satchel.formats.codex.plan import kinds_of
 from satchel.formats.codex.shapes import is_line, item_type, second, shape, text_of, texts, time_of, words
-from satchel.formats.log_lines import LogFile, head_and_tail
+from satchel.formats.log_lines import LogFile, head_and_tail, unheard
 from satchel.formats.model import Text
 from satchel.jsontext import loads
 
@@ -114,7 +114,7 @@ def read(log: LogFile) -> Facts:
     """Look at the ends of a rollout. Raises StoreError."""
     facts = Facts()
     if isinstance(log, Document):
-        for record in log.records(report=_unheard):
+        for record in log.records(report=unheard):
             _take(facts, record.data)
         facts.is_codex = True
         return facts
@@ -169,10 +169,6 @@ def _look_further(facts: Facts, log: LogFile) -> None:
                     facts.prompt = spoken[0]
             if read >= _MORE or facts.prompt is not None:
                 break
-
-
-def _unheard(number: int, what: str, lost: int) -> None:
-    pass
 
 
 def _see(facts: Facts, line: bytes, spoken: list[str]) -> None:

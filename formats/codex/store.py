@@ -5,26 +5,25 @@ An opened folder of Codex' sessions.
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from satchel.contracts import Record, SessionInfo
-from satchel.errors import NotFound, StoreError
-from satchel.events import Listener, Problem
+from satchel.errors import StoreError
 from satchel.formats.codex import plan as planning
 from satchel.formats.codex.copies import before, copied
 from satchel.formats.codex.document import Document
 from satchel.formats.codex.files import Tree
-from satchel.formats.codex.history import History
+from satchel.formats.codex.history import prompt_of
 from satchel.formats.codex.plan import Numbered, Plan, numbered, place
 from satchel.formats.codex.sessions import Part, Session, gather
 from satchel.formats.codex.shapes import text_of
 from satchel.formats.codex.titles import read as read_titles
-from satchel.formats.log_lines import LINE, canonical
+from satchel.formats.log_lines import unheard
+from satchel.formats.log_store import LogStore, is_live
+from satchel.formats.prompt_history import History
+from satchel.formats.told import Told
 
 if TYPE_CHECKING:
     from tempfile import TemporaryDirectory
@@ -33,89 +32,33 @@ if TYPE_CHECKING:
 
 __all__ = ["CodexStore"]
 
-_LIVE = 600
-"""A session whose file changed within so many seconds counts as going on."""
 _PLANS = 4
 _SMALL = 4 << 20
 """A rollout of so many bytes may be held parsed."""
 
 
-class CodexStore:
-    """Codex' sessions at a path: as they were when it was opened; what is written meanwhile is for the next time."""
+class CodexStore(LogStore[Session]):
+    """Codex' sessions at a path."""
 
-    format = "codex"
-    agent = "codex"
-    dialect = "codex"
-    conversation = LINE
+    format = agent = dialect = "codex"
+    called = "Codex"
+    _source = "codex-cli"
 
-    def __init__(self, path: Path, tree: Tree, *, listen: Listener, copy: TemporaryDirectory[str] | None = None) -> None:
-        self.path = path
-        self.label = str(path)
+    def __init__(self, path: Path, tree: Tree, told: Told, copy: TemporaryDirectory[str] | None = None) -> None:
+        super().__init__(path, told, copy)
         self._tree = tree
-        self._listen = listen
-        self._copy = copy
-        self._now = time.time()
-        self._told: set[tuple[str, str]] = set()
-        self._read: dict[str, Part] = {}
         self._plans: dict[str, Plan] = {}
-        titles = read_titles(tree.index, tree.states, tell=self._tell)
-        found = gather(tree, titles, tell=self._told_once)
+        titles = read_titles(tree.index, tree.states, tell=told)
+        found = gather(tree, titles, tell=told)
         self._sessions = found.sessions
         self._empty = found.empty
-        self._history = History(tree.history, self._sessions.keys(), report=self._report_of(tree.history))
-
-    def __enter__(self) -> CodexStore:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        if self._copy is not None:
-            self._copy.cleanup()
-
-    @property
-    def has_sessions(self) -> bool:
-        """Whether there is any session."""
-        return bool(self._sessions or self._history.prompts)
-
-    # ------------------------------------------------------------------------------------------------------ the contract
-
-    def sessions(self, *, counts: bool = True) -> Iterator[SessionInfo]:
-        """Yield every session, by start and id; without `counts` nothing but the ends of each file is looked at."""
-        starts = {key: _started(session) for key, session in self._sessions.items()}
-        starts |= self._history.starts()
-        for key in sorted(starts, key=lambda key: (starts[key] or 0.0, key)):
-            yield self.session(key, counts=counts)
-
-    def session(self, session_id: str, *, counts: bool = True) -> SessionInfo:
-        """Return the session of exactly this id. Raises NotFound."""
-        if session_id in self._history.prompts:
-            return self._history.info(session_id, store=self.label, counts=counts)
-        session = self._get(session_id)
-        info = self._info(session)
-        return self._counted(session, info) if counts else info
-
-    def records(self, session_id: str) -> Iterator[Record]:
-        """
-        Yield the lines of the session's rollouts, the first one first.
-
-        The number of a line, its key, carries along what decoding needs to know of the whole session.
-        """
-        if session_id in self._history.prompts:
-            return self._history.records(session_id)
-        return self._records(self._get(session_id))
+        self._history = History(tree.history, self._sessions.keys(), prompt_of=prompt_of, report=told.of(tree.history))
 
     def decode(self, records: Iterable[Record]) -> Iterator[Entry]:
         """Yield the entry of each record."""
         from satchel.formats.codex.decode import decode
 
         return decode(records)
-
-    canonical = staticmethod(canonical)
-
-    def check(self) -> None:
-        """Raise StoreChanged if a file that was read is another one now, or shorter."""
-        for part in self._read.values():
-            part.log.check()
-        self._history.check()
 
     def facts(self) -> dict[str, Any]:
         """Return what is known of the store: JSON-ready."""
@@ -146,7 +89,7 @@ class CodexStore:
         for session in self._sessions.values():
             for part in session.parts:
                 version = text_of(part.facts.meta.get("cli_version")) or ""
-                for record in part.log.records(report=_unheard):
+                for record in part.log.records(report=unheard):
                     for what in unknown(record.data):
                         counts = found.setdefault(version, {})
                         counts[what] = counts.get(what, 0) + 1
@@ -164,33 +107,15 @@ class CodexStore:
             if twin is not None and twin.is_file():
                 yield twin.relative_to(self._tree.root).as_posix(), twin
 
-    def _get(self, session_id: str) -> Session:
-        if session_id not in self._sessions:
-            raise NotFound(f"{self.label} has no session {session_id}", subject=session_id)
-        return self._sessions[session_id]
-
-    # ------------------------------------------------------------------------------------------------------ what is told
-
-    def _told_once(self, where: str, what: str, lost: int = 0) -> None:
-        if (where, what) not in self._told:
-            self._told.add((where, what))
-            self._listen(Problem(where, what, "loss" if lost else "warning", lost))
-
-    def _tell(self, where: str, what: str) -> None:
-        self._told_once(where, what)
-
-    def _report_of(self, path: Path | None) -> Any:
-        def report(number: int, what: str, lost: int) -> None:
-            self._told_once(f"{path}:{number}", what, lost)
-
-        return report
-
     # ------------------------------------------------------------------------------------------------------ one session
+
+    def _start(self, session: Session) -> float | None:
+        return next((part.facts.started for part in session.parts if part.facts.started is not None), None)
 
     def _info(self, session: Session) -> SessionInfo:
         facts, newest = session.facts, session.newest
         archived = newest.found.archived
-        live = not archived and self._now - max(part.log.modified for part in session.parts) < _LIVE
+        live = not archived and is_live(self._now, max(part.log.modified for part in session.parts))
         times = [part.facts.newest for part in session.parts if part.facts.newest is not None]
         git = facts.meta.get("git")
         branch = text_of(git.get("branch")) if isinstance(git, dict) else None
@@ -201,7 +126,7 @@ class CodexStore:
             store=self.label,
             source="codex-cli",
             title=session.title,
-            started_at=_started(session),
+            started_at=self._start(session),
             ended_at=None if live else max(times, default=None),
             live=live,
             archived=archived,
@@ -246,37 +171,15 @@ class CodexStore:
             extra["parent_missing"] = True
         return extra
 
-    def _counted(self, session: Session, info: SessionInfo) -> SessionInfo:
-        from satchel.formats.model import Message, ToolCall
-
-        states = {"live": 0, "compacted": 0, "rewound": 0, "sidechain": 0}
-        calls = 0
-        newest: float | None = None
-        for entry in self.decode(self._records(session)):
-            if isinstance(entry, Message):
-                states[entry.state] += 1
-                calls += sum(isinstance(block, ToolCall) for block in entry.blocks)
-                if entry.time is not None and (newest is None or entry.time > newest):
-                    newest = entry.time
-        return replace(
-            info,
-            messages=states["live"],
-            compacted=states["compacted"],
-            rewound=states["rewound"],
-            last_active=newest if newest is not None else info.started_at,
-            tool_calls=calls,
-            usage=self._plan(session).total,
-        )
-
     def _records(self, session: Session) -> Iterator[Record]:
         held: list[list[Record]] = []
         if session.id not in self._plans and all(part.log.size <= _SMALL and not part.log.compressed for part in session.parts):
             # Parsed once for both.
-            held = [list(part.log.records(report=self._report_of(part.found.path))) for part in session.parts]
+            held = [list(part.log.records(report=self._told.of(part.found.path))) for part in session.parts]
         plan = self._plan(session, held)
         for segment, part in enumerate(session.parts):
-            self._read[part.found.name] = part
-            records: Iterable[Record] = held[segment] if held else part.log.records(report=self._report_of(part.found.path))
+            self._read[part.found.name] = part.log
+            records: Iterable[Record] = held[segment] if held else part.log.records(report=self._told.of(part.found.path))
             for at, record in numbered(records, segment):
                 record.key = key = Numbered(record.key)
                 key.at = at
@@ -311,12 +214,8 @@ class CodexStore:
             ranges = copied(session.parts[0].log, facts, None, 0)
         if ranges and parent is None:
             what = "the session that it has copies from is not here: what was written with its first line counts as copied"
-            self._tell(str(session.parts[0].found.path), what)
+            self._told(str(session.parts[0].found.path), what)
         return ranges
-
-
-def _started(session: Session) -> float | None:
-    return next((part.facts.started for part in session.parts if part.facts.started is not None), None)
 
 
 Lines = Iterator[tuple[int, Any, "re.Match[bytes] | None"]]
@@ -327,7 +226,7 @@ def _lines(session: Session, held: list[list[Record]]) -> Lines:
         if held:
             yield from ((at, record.data, None) for at, record in numbered(held[segment], segment))
         elif isinstance(part.log, Document):
-            yield from ((at, record.data, None) for at, record in numbered(part.log.records(report=_unheard), segment))
+            yield from ((at, record.data, None) for at, record in numbered(part.log.records(report=unheard), segment))
         else:
             yield from planning.quick(part.log, segment)
 
@@ -335,7 +234,7 @@ def _lines(session: Session, held: list[list[Record]]) -> Lines:
 def _readable(session: Session) -> Lines:
     """What can be read of files of which one can't be read to its end."""
     for segment, part in enumerate(session.parts):
-        yield from ((at, record.data, None) for at, record in numbered(part.log.records(report=_unheard), segment))
+        yield from ((at, record.data, None) for at, record in numbered(part.log.records(report=unheard), segment))
 
 
 def _dead(session: Session) -> Iterator[tuple[int, int]]:
@@ -367,7 +266,3 @@ def _cut(part: Part, segment: int) -> int | None:
 
 
 _ORDINAL = re.compile(rb'"ordinal":\s*(\d+)')
-
-
-def _unheard(number: int, what: str, lost: int) -> None:
-    pass

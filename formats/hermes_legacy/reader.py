@@ -17,12 +17,14 @@ from typing import TYPE_CHECKING, Any
 
 from satchel.contracts import Claim, Record, SessionInfo, Usage
 from satchel.errors import NotAStore, NotFound, StoreError
-from satchel.events import Listener, Problem, StoreOpened
+from satchel.events import Listener, StoreOpened
 from satchel.formats.hermes_legacy.documents import Document
 from satchel.formats.hermes_legacy.files import LegacyFile, identify, is_home, names, roots, routing, single, time_of_id
 from satchel.formats.hermes_legacy.merge import Plan, document, plan
 from satchel.formats.hermes_rows import number, text_of
 from satchel.formats.log_lines import KEPT, LINE, LogFile, canonical
+from satchel.formats.log_store import counted, is_live
+from satchel.formats.told import Told
 
 if TYPE_CHECKING:
     from satchel.formats.model import Entry, Message
@@ -30,9 +32,6 @@ if TYPE_CHECKING:
 __all__ = ["LegacyStore", "name", "open", "sniff"]
 
 name = "legacy"
-
-_LIVE = 600.0
-"""Seconds: a file that was written to so lately may be written to still."""
 
 
 def sniff(path: Path) -> Claim | None:
@@ -77,13 +76,12 @@ class LegacyStore:
         self.path = path
         self.label = str(path)
         self.profile: str | None = None
-        self._listen = listen
         self._known = known or (lambda _: False)
         self._now = time.time()
         self._exits = ExitStack()
         self._folder: Path | None = None
         self._private = private
-        self._told: set[tuple[str, str]] = set()
+        self._tell = Told(listen)
         self._damaged: set[str] = set()
         self._logs: dict[str, LogFile] = {}
         self._plans: dict[str, Plan] = {}
@@ -251,7 +249,7 @@ class LegacyStore:
             profile=self.profile,
             source=said("platform") or _text(entry.get("platform")) or _text(origin.get("platform")) or "legacy",
             started_at=started,
-            live=any(self._now - file.modified < _LIVE for file in files),
+            live=any(is_live(self._now, file.modified) for file in files),
             model=said("model"),
             user=_text(origin.get("user_id")),
             chat_id=_text(origin.get("chat_id")),
@@ -262,31 +260,21 @@ class LegacyStore:
             extra={"files": [file.kind for file in files]}
             | ({"display_name": entry["display_name"]} if entry.get("display_name") else {}),
         )
-        if counts:
-            self._count(info)
-        return info
+        return self._counted(info) if counts else info
 
     def _entry(self, session_id: str) -> dict[str, Any]:
         """Return what the routing says of a session; for one in several chats the newest that is said."""
         entries = [entry for _, entry, _ in self._routing.get(session_id, ())]
         return max(entries, key=lambda entry: str(entry.get("updated_at") or "")) if entries else {}
 
-    def _count(self, info: SessionInfo) -> None:
+    def _counted(self, info: SessionInfo) -> SessionInfo:
         from satchel.formats.hermes_legacy.decode import decode, moment
-        from satchel.formats.model import Message, ToolCall
 
-        states = {"live": 0, "compacted": 0, "rewound": 0}
         times = [moment(file.head.get("last_updated")) for file in self._files[info.id]]
         newest = max((t for t in times if t is not None), default=None)
-        for message in decode(self._conversation(info.id)):
-            if isinstance(message, Message):
-                states[message.state] += 1
-                info.tool_calls += sum(isinstance(block, ToolCall) for block in message.blocks)
-                if message.time is not None and (newest is None or message.time > newest):
-                    newest = message.time
-        info.messages, info.compacted, info.rewound = states["live"], states["compacted"], states["rewound"]
-        info.last_active = info.started_at if newest is None else newest
+        info = counted(info, decode(self._conversation(info.id)), newest=newest)
         info.damaged = info.id in self._damaged
+        return info
 
     # ------------------------------------------------------------------------------------------------ records
 
@@ -369,11 +357,6 @@ class LegacyStore:
             return report
 
         return of
-
-    def _tell(self, where: str, what: str, lost: int) -> None:
-        if (where, what) not in self._told:
-            self._told.add((where, what))
-            self._listen(Problem(where, what, "loss" if lost else "warning", lost))
 
 
 def _text(value: Any) -> str | None:

@@ -18,7 +18,7 @@ import apsw
 
 from satchel.contracts import Claim, Record, SessionInfo
 from satchel.errors import NotAStore, NotFound, StoreDamaged
-from satchel.events import Listener, Problem, StoreOpened
+from satchel.events import Listener, StoreOpened
 from satchel.formats.hermes_info import PARENT_COLUMNS, SHORT_COLUMNS, ParentFacts, Tally, session_info
 from satchel.formats.hermes_rows import canonical, number, text_of
 from satchel.formats.hermes_state.ids import Ids, same
@@ -28,6 +28,7 @@ from satchel.formats.hermes_state.salvage import Salvage
 from satchel.formats.hermes_state.schema import Table, quote
 from satchel.formats.hermes_state.search import look_at_search
 from satchel.formats.hermes_state.snapshot import Snapshot, is_sqlite, open_snapshot, sides
+from satchel.formats.told import Told
 
 if TYPE_CHECKING:
     from satchel.formats.model import Entry
@@ -87,7 +88,7 @@ class HermesStore:
         self._snapshot = snapshot
         self._listen = listen
         self._damaged = False
-        self._told: set[tuple[str, str]] = set()
+        self._report = Told(listen)
         self._looked = False
         self._seen: set[str] | None = None
         self._truth: dict[Any, int] | None = None
@@ -206,12 +207,6 @@ class HermesStore:
 
     def _warn(self, where: str, message: str) -> None:
         self._report(where, message, 0)
-
-    def _report(self, where: str, message: str, lost: int) -> None:
-        """Tell of a problem once, however often it is met: records may be read again."""
-        if (where, message) not in self._told:
-            self._told.add((where, message))
-            self._listen(Problem(where, message, "loss" if lost else "warning", lost))
 
     def _fail(self) -> None:
         """Take note of damage, unless the store only changed under the reading."""

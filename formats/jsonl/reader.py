@@ -21,6 +21,7 @@ from satchel.formats.hermes_info import ParentFacts, Tally, public_id, session_i
 from satchel.formats.hermes_rows import canonical, number, state_of, text_of
 from satchel.formats.jsonl.lines import BLANK, Bad, Segment, messages, parse, salvaged, segments, shell
 from satchel.formats.jsonl.readback import ReadBack, read_back
+from satchel.formats.told import Told
 from satchel.jsontext import loads
 
 if TYPE_CHECKING:
@@ -119,7 +120,7 @@ class JsonlStore:
         self._seen = _print(file) if still else None
         self._places: dict[str, _Place] = {}
         self._bad = 0
-        self._told: set[tuple[str, str]] = set()
+        self._told = Told(listen)
         self._last: tuple[int, bool, Mapping[str, Any], dict[str, Segment]] | None = None
         listen(StoreOpened(name, self.label, "line by line"))
         self._index()
@@ -231,10 +232,7 @@ class JsonlStore:
         """Return what reports, once, that a part of a line can't be read."""
 
         def bad(what: str, error: Exception) -> None:
-            where = f"{self.label}:{place.number}"
-            if (where, what) not in self._told:
-                self._told.add((where, what))
-                self._listen(Problem(where, f"{what} can't be read: {error}", "loss", 1))
+            self._told(f"{self.label}:{place.number}", f"{what} can't be read: {error}", 1)
 
         return bad
 

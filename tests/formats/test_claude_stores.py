@@ -248,7 +248,7 @@ def test_not_many_folders_are_looked_into_to_know_one(tmp_path: Path, monkeypatc
 
 
 def test_a_line_without_an_end_is_not_read_to_know_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reader, "_LONGEST", 1_000)
+    monkeypatch.setattr("satchel.formats.log_store._LONGEST", 1_000)
     file = tmp_path / "long.jsonl"
     file.write_bytes(b'{"a": "' + b"x" * 200_000 + b'"}\n' + json.dumps(_talk().lines[0]).encode())
 
