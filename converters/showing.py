@@ -184,7 +184,11 @@ def _parent(found: Found) -> str:
     info = found.info
     if not info.parent:
         return ""
-    what = {"continuation": "continues it after compression", "delegate": "was delegated by it", "branch": "branched off it"}
+    what = {
+        "continuation": "continues it after compression" if info.agent == "hermes" else "continues it",
+        "delegate": "was delegated by it",
+        "branch": "branched off it",
+    }
     how = what.get(info.lineage or "", "")
     how = "follows it after a reset" if info.lineage == "reset" else how
     missing = "" if found.parent is not None else "; it is not in this store"

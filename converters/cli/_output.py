@@ -20,7 +20,7 @@ from satchel.wording import count, wrapped
 if TYPE_CHECKING:
     from satchel.selection import Tally
 
-__all__ = ["Teller", "columns", "print_facts", "print_json", "print_table", "put", "safe_json", "say", "say_left_out"]
+__all__ = ["Teller", "columns", "note", "print_facts", "print_json", "print_table", "put", "safe_json", "say", "say_left_out"]
 
 # How many problems of one kind are told one by one; and how many in all, should there be no end of kinds.
 _TOLD = {"warning": 5, "loss": 20}
@@ -70,8 +70,7 @@ class Teller:
             say(f"… and {self._others:,} of other kinds; --log-json tells every one")
 
     def __call__(self, event: Event) -> None:
-        if isinstance(event, Problem) and (context := click.get_current_context(silent=True)) is not None:
-            context.find_root().meta[PROBLEMS] = True
+        note(event)
         if self._log_json:
             aside(safe_json(as_dict(event)))
         elif isinstance(event, Problem):
@@ -126,6 +125,12 @@ class Teller:
             self._bar.start()
         with suppress(OSError):
             self._bar.update(self._task, completed=event.done, total=event.total)
+
+
+def note(event: Event) -> None:
+    """Keep in mind whether a problem was met, for --strict."""
+    if isinstance(event, Problem) and (context := click.get_current_context(silent=True)) is not None:
+        context.find_root().meta[PROBLEMS] = True
 
 
 class _Kind:

@@ -8,7 +8,7 @@ import click
 
 from satchel.cli import Command
 from satchel.cli._options import events, json_output, sources
-from satchel.cli._output import Teller, columns, print_facts, print_json, put, say
+from satchel.cli._output import Teller, columns, note, print_facts, print_json, put, say
 from satchel.naming import terminal_line
 from satchel.timetext import local
 from satchel.wording import count, size, wrapped
@@ -53,6 +53,8 @@ def command(
             # The report has it all; only a log wants it twice.
             if log_json:
                 tell(event)
+            else:
+                note(event)
 
         found = diagnose(from_, profile=profile, deep=not quick, listen=hear)
     if as_json:

@@ -54,6 +54,11 @@ class Found:
     """Whether it is a subagent's, by the folder it lies in or, less surely, by its name."""
     is_sure: bool = False
 
+    @property
+    def is_at_home(self) -> bool:
+        """Whether it lies where Claude Code keeps its sessions."""
+        return self.name.startswith("projects/")
+
 
 @dataclass(slots=True)
 class Tree:

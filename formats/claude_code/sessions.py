@@ -69,7 +69,13 @@ def gather(tree: Tree, *, tell: Tell) -> Sessions:
             continue
         if not log.size:
             out.empty += 1
-        elif _is_one(found, facts) and not (found.is_agent and tree.only not in (None, found.session, facts.session)):
+        elif not _is_one(found, facts):
+            # Where Claude Code keeps its sessions, whatever is called as they are may be one of a version to come.
+            if is_uuid(stem_of(found.path)) and found.is_at_home and not found.path.is_symlink():
+                some.append((found, log, facts))
+            elif found.is_at_home:
+                tell(str(found.path), "none of its lines that were looked at is a session's; it is left out", 0)
+        elif not (found.is_agent and tree.only not in (None, found.session, facts.session)):
             some.append((found, log, facts))
     # A file that is named after its session goes before others that name the same one.
     some.sort(key=lambda item: (not is_uuid(stem_of(item[0].path)), item[0].name))

@@ -35,6 +35,9 @@ _INJECTED = (
 )
 _OPEN = re.compile(rf"<({'|'.join(_INJECTED)})(?:\s[^<>]{{0,400}})?>")
 
+# What the program puts behind typed words; everything else of its own it puts before them, or alone.
+_BEHIND = frozenset(["post-tool-use-hook", "session-start-hook", "system-reminder", "user-prompt-submit-hook"])
+
 # Words with which the program begins a message of its own.
 _HARNESS = (
     "[Request interrupted by user",
@@ -96,8 +99,8 @@ def parts_of(text: str) -> list[Text]:
     """Split a text under a person's role into what was typed and what the program put in, in order."""
     if "<" not in text:
         return [Text(text)]
-    parts: list[Text] = []
-    at = begin = 0
+    spans: list[tuple[int, int, str]] = []
+    at = 0
     unclosed: set[str] = set()
     while (start := _OPEN.search(text, at)) is not None:
         tag = start[1]
@@ -107,13 +110,19 @@ def parts_of(text: str) -> list[Text]:
             at = start.end()
             continue
         at = close + len(tag) + 3
-        if text[begin : start.start()].strip():
-            parts.append(Text(text[begin : start.start()]))
-        parts.append(Text(text[start.start() : at], injected=True))
-        begin = at
-    if not parts or text[begin:].strip():
-        parts.append(Text(text[begin:]))
-    return parts
+        spans.append((start.start(), at, tag))
+    # A person may write of such tags, too: in the midst of typed words they are typed.
+    begin, last = 0, len(text)
+    before: list[Text] = []
+    behind: list[Text] = []
+    while spans and not text[begin : spans[0][0]].strip():
+        start_at, begin, _ = spans.pop(0)
+        before.append(Text(text[start_at:begin], injected=True))
+    while spans and spans[-1][2] in _BEHIND and not text[spans[-1][1] : last].strip():
+        last, end_at, _ = spans.pop()
+        behind.append(Text(text[last:end_at], injected=True))
+    typed = text[begin:last]
+    return [*before, *([Text(typed)] if typed.strip() or not (before or behind) else []), *reversed(behind)]
 
 
 def result_parts(text: str) -> list[Text]:

@@ -17,6 +17,7 @@ from typing import Any
 from satchel.contracts import Record, SessionInfo, SessionView
 from satchel.digest import ContentDigest, lineage_digest
 from satchel.formats.hermes_rows import JSON_PREFIX, canonical
+from satchel.formats.log_store import counted
 from satchel.formats.model import Block, Entry, Image, Message, Text, Thinking, ToolCall, ToolResult
 
 __all__ = ["Mapped"]
@@ -41,6 +42,7 @@ class Mapped:
         self.redacted = session.redacted
         self.losses: Counter[str] = Counter()
         self._digests: dict[int, str] = {}
+        self._facts: dict[int, Record] = {}
 
     @property
     def info(self) -> SessionInfo:
@@ -80,61 +82,66 @@ class Mapped:
         self._digests[at] = digest.hexdigest()
 
     def _records(self, at: int, losses: Counter[str]) -> Iterator[Record]:
-        # The session's row stands before the messages and says how many tokens they took.
-        yield self._session_row(at)
+        # The session's row stands before the messages and says how many there are, and how many tokens they took.
+        if at not in self._facts:
+            self._facts[at] = self._session_row(at)
+        yield self._facts[at]
         names: dict[str, str] = {}
         number = 0
-        for entry in self._session.entries(at):
-            if not isinstance(entry, Message):
-                losses[f"notes: {entry.kind}"] += 1
-                continue
+        for entry in self._messages(at, losses):
             for row in _rows(entry, names, losses):
                 number += 1
                 row["session_id"] = self.ids[at]
                 ordered = {name: row[name] for name in sorted(row)} | {"id": number}
                 yield Record("messages", number, ordered, None, True)
 
-    def _session_row(self, at: int) -> Record:
-        info = self.segments[at]
-        total = Counter[str]()
-        model, newest = info.model, info.ended_at
+    def _messages(self, at: int, losses: Counter[str]) -> Iterator[Message]:
         for entry in self._session.entries(at):
-            if isinstance(entry, Message):
-                if entry.state == "live":
-                    results, injected, said = _parted(entry)
-                    total["messages"] += len(results) + bool(injected) + bool(said or not (results or injected))
-                total["calls"] += sum(isinstance(block, ToolCall) for block in entry.blocks)
-                model = entry.model or model
-                if entry.time is not None and (newest is None or entry.time > newest):
-                    newest = entry.time
-                if entry.usage is not None and not entry.extra.get("copied"):
-                    for name in ("input", "output", "cache_read", "cache_write", "reasoning"):
-                        total[name] += getattr(entry.usage, name)
+            if not isinstance(entry, Message):
+                losses[f"notes: {entry.kind}"] += 1
+            elif at and entry.extra.get("copied"):
+                # The segment that it was said in stands before.
+                losses["copies of earlier messages"] += 1
+            else:
+                yield entry
+
+    def _session_row(self, at: int) -> Record:
+        rows, model = 0, self.segments[at].model
+
+        def seen() -> Iterator[Message]:
+            nonlocal rows, model
+            for message in self._messages(at, Counter()):
+                results, injected, said = _parted(message)
+                rows += message.state == "live" and len(results) + bool(injected) + bool(said or not (results or injected))
+                model = message.model or model
+                yield message
+
+        info = counted(self.segments[at], seen(), newest=self.segments[at].ended_at)
         origin = {"imported_from": {"tool": _TOOLS.get(info.agent, info.agent), "foreign_session_id": info.id}}
         row = {
             "id": info.id,
             "archived": int(info.archived),
-            "cache_read_tokens": total["cache_read"],
-            "cache_write_tokens": total["cache_write"],
+            "cache_read_tokens": info.usage.cache_read,
+            "cache_write_tokens": info.usage.cache_write,
             "cwd": info.cwd,
             "end_reason": info.end_reason,
             # Whether it is live is a matter of the moment, and no fact of the session.
-            "ended_at": newest,
+            "ended_at": info.last_active,
             "estimated_cost_usd": info.cost,
             "git_branch": info.git_branch,
-            "input_tokens": total["input"],
+            "input_tokens": info.usage.input,
             "model": model,
             "model_config": None,
             "origin_json": json.dumps(origin),
-            "output_tokens": total["output"],
+            "output_tokens": info.usage.output,
             "parent_session_id": info.parent,
-            "reasoning_tokens": total["reasoning"],
+            "reasoning_tokens": info.usage.reasoning,
             "source": info.source or info.agent,
             "started_at": info.started_at,
             "system_prompt": None,
             "title": info.title,
-            "message_count": total["messages"],
-            "tool_call_count": total["calls"],
+            "message_count": rows,
+            "tool_call_count": info.tool_calls,
         }
         return Record("sessions", info.id, row)
 

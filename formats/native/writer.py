@@ -6,6 +6,7 @@ A folder keeps the layout of the store, so that the agent finds in a copy what i
 
 from __future__ import annotations
 
+import io
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -13,8 +14,8 @@ from types import TracebackType
 from typing import Any, Literal
 
 from satchel.contracts import Export, SessionView, Stream, Target, Written
-from satchel.errors import StoreChanged, StoreError, UsageError
-from satchel.events import Listener
+from satchel.errors import StoreChanged, StoreError, TargetError, UsageError
+from satchel.events import Listener, Problem
 from satchel.formats.model import Message
 from satchel.formats.regular import open_regular
 from satchel.jsontext import dumps
@@ -39,14 +40,15 @@ def open(target: Target, *, options: Mapping[str, Any], listen: Listener) -> Exp
     """
     if options:
         raise UsageError(f"the format native has no option {sorted(options)[0]}")
-    return NativeExport(target)
+    return NativeExport(target, listen)
 
 
 class NativeExport:
     """A folder of files."""
 
-    def __init__(self, target: Target) -> None:
+    def __init__(self, target: Target, listen: Listener) -> None:
         self._target = target
+        self._listen = listen
         self._written: dict[str, Path | None] = {}
 
     def __enter__(self) -> NativeExport:
@@ -94,9 +96,19 @@ class NativeExport:
         if named in self._written or path is None:
             return
         self._written[named] = path
-        stream = self._target.stream(named)
-        for piece in _bytes(path):
-            stream.write(piece)
+        try:
+            file = open_regular(path)
+        except OSError as error:
+            self._listen(Problem(str(path), f"it can't be copied: {error.strerror or error}", "loss", 1))
+            return
+        with file:
+            try:
+                stream = self._target.stream(named)
+            except TargetError as error:
+                self._listen(Problem(str(path), f"it can't be copied: {error.message}", "loss", 1))
+                return
+            for piece in _pieces(file, path):
+                stream.write(piece)
         self._target.finish(stream)
 
     def _write_records(self, session: SessionView, segment: int, main: str) -> None:
@@ -115,14 +127,13 @@ class NativeExport:
             self._target.finish(stream)
 
 
-def _bytes(path: Path) -> Iterator[bytes]:
+def _pieces(file: io.FileIO, path: Path) -> Iterator[bytes]:
     """Yield the bytes of a file, as many as it has now: what is appended meanwhile is for the next time."""
     try:
-        with open_regular(path) as file:
-            left = os.fstat(file.fileno()).st_size
-            while left and (piece := file.read(min(left, _CHUNK))):
-                left -= len(piece)
-                yield piece
+        left = os.fstat(file.fileno()).st_size
+        while left and (piece := file.read(min(left, _CHUNK))):
+            left -= len(piece)
+            yield piece
     except OSError as error:
         raise StoreError(f"{path} cannot be read: {error.strerror or error}", subject=path) from error
     if left:

@@ -464,3 +464,21 @@ def test_an_output_that_is_no_text_is_kept(tmp_path: Path) -> None:
 
         assert (None, b"\xff\xfe\x00") == (record.data, record.raw)
         assert b"".join(store.canonical(record)).endswith(b"\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("what does <goal>x</goal> mean? and <tick>1</tick>", ["what does <goal>x</goal> mean? and <tick>1</tick>"]),
+        ("<ide_selection>x</ide_selection>\nFix <tick>it</tick>.", ["\nFix <tick>it</tick>."]),
+        ("Go on. <system-reminder>x</system-reminder>\n", ["Go on. "]),
+        ("<goal>x</goal> <tick>1</tick>", []),
+        ("say <system-reminder>x</system-reminder> aloud", ["say <system-reminder>x</system-reminder> aloud"]),
+    ],
+)
+def test_tags_in_the_midst_of_typed_words_are_typed(text: str, said: list[str]) -> None:
+    from satchel.formats.claude_code.texts import parts_of
+
+    parts = parts_of(text)
+    assert said == [part.text for part in parts if not part.injected]
+    assert "".join(text.split()) == "".join("".join(part.text for part in parts).split())

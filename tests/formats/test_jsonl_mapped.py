@@ -58,7 +58,7 @@ ENTRIES: list[Entry] = [
     Message(role="assistant", author="model", blocks=[Text("Beside.")], state="sidechain", time=5.5),
     Message(role="assistant", author="model", blocks=[Text("Old.")], state="compacted", time=6.0),
     Message(role="user", author="person", blocks=[Attachment("pdf"), Unknown({"x": 1}), Text("See.")], time=7.0),
-    Message(role="assistant", author="model", blocks=[], usage=Usage(output=7), extra={"copied": True}),
+    Message(role="assistant", author="model", blocks=[], extra={"copied": True}),
 ]
 
 
@@ -159,6 +159,13 @@ def test_the_rows_are_read_back_with_their_digest(tmp_path: Path, ids: tuple[str
             assert isinstance(back, ReadBack)
             assert written.content_digest == back.content_digest
             assert store.session("s").messages == 8
+
+
+def test_what_a_later_segment_copied_is_said_once() -> None:
+    line, written, _ = _line("root", "tip")
+    assert 1 == written.losses["copies of earlier messages"]
+    assert [8, 7] == [sum(row["session_id"] == one for row in line["messages"]) for one in ("root", "tip")]
+    assert [8, 7] == [segment["session"]["message_count"] for segment in line["satchel"]["segments"]]
 
 
 def test_prompts_are_what_people_typed(monkeypatch: pytest.MonkeyPatch) -> None:
