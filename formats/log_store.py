@@ -8,6 +8,7 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import TracebackType
@@ -22,7 +23,7 @@ from satchel.formats.prompt_history import History
 from satchel.formats.told import Told
 from satchel.jsontext import loads
 
-__all__ = ["LogStore", "Tell", "counted", "entries", "first_objects", "is_live", "open_tree", "silent", "sniff_tree"]
+__all__ = ["LogStore", "Tell", "counted", "entries", "first_objects", "is_live", "open_tree", "second", "silent", "sniff_tree"]
 
 Tell = Callable[[str, str], None]
 """Hears of a place that can't be looked into, and why."""
@@ -169,6 +170,27 @@ def _copy(files: Iterable[Path], root: Path, to: Path) -> None:
 
 
 # ---------------------------------------------------------------------------------------------------------- counting
+
+_MILLISECONDS = 1e11
+"""Numbers from here on count milliseconds, and did so since 1973."""
+
+
+def second(value: Any, *, least: float = _MILLISECONDS) -> float | None:
+    """
+    Return a time as seconds since the epoch: from ISO 8601 text, UTC without a zone, or from a number; None for anything else.
+
+    Args:
+        least: The smallest number that is a time.
+    """
+    if isinstance(value, str):
+        try:
+            moment = datetime.fromisoformat(value)
+            return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+        except (ValueError, OverflowError):
+            return None
+    if type(value) in (int, float) and least < value < 1e15:
+        return value / 1000 if value > _MILLISECONDS else float(value)
+    return None
 
 
 def counted(info: SessionInfo, entries: Iterable[Entry], *, newest: float | None = None) -> SessionInfo:

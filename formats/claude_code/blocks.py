@@ -6,14 +6,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
 from typing import Any
 
 from satchel.contracts import Usage
 from satchel.formats.claude_code.texts import command_of, is_harness, parts_of, result_parts
 from satchel.formats.model import Attachment, Block, Image, Text, Thinking, ToolCall, ToolResult, Unknown
 
-__all__ = ["Name", "Whole", "answer_blocks", "joined", "most", "prompt_blocks", "result", "saved_path", "second", "usage_of"]
+__all__ = ["Name", "Whole", "answer_blocks", "joined", "most", "prompt_blocks", "result", "saved_path", "usage_of"]
 
 Name = Callable[[str | None], str | None]
 """Says what tool a call was of, by its id."""
@@ -21,19 +20,6 @@ Whole = Callable[[str], str | None]
 """Gives the whole of an output of which a text is but a preview, or None."""
 
 _NO_CONTENT = "(no content)"
-
-
-def second(value: Any) -> float | None:
-    """Return a time as seconds since the epoch: from ISO 8601 text, or from milliseconds; None for anything else."""
-    if isinstance(value, str):
-        try:
-            moment = datetime.fromisoformat(value)
-            return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
-        except (ValueError, OverflowError):
-            return None
-    if type(value) in (int, float) and 1e11 < value < 1e15:
-        return float(value) / 1000
-    return None
 
 
 def prompt_blocks(content: Any, name: Name, whole: Whole, *, injected: bool) -> tuple[list[Block], bool, str | None]:

@@ -12,11 +12,12 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from satchel.contracts import Record, Usage
-from satchel.formats.claude_code.blocks import answer_blocks, joined, most, prompt_blocks, result, saved_path, second, usage_of
+from satchel.formats.claude_code.blocks import answer_blocks, joined, most, prompt_blocks, result, saved_path, usage_of
 from satchel.formats.claude_code.known import SUBTYPES, TYPES
 from satchel.formats.claude_code.plan import COPIED, COUNTED, DELIVERED, REWOUND, TWICE, Numbered, Plan, group_key, is_put_in
 from satchel.formats.hermes_rows import number
 from satchel.formats.log_lines import LINE
+from satchel.formats.log_store import second
 from satchel.formats.model import Attachment, Author, Block, Entry, Message, Note, State, Text, ToolCall, ToolResult, Unknown
 
 __all__ = ["RESULT_FILE", "decode"]
@@ -240,16 +241,7 @@ class _Reading:
         outcome = data.get("toolUseResult")
         if isinstance(outcome, dict) and isinstance(outcome.get("agentId"), str):
             extra["agent"] = outcome["agentId"]
-        return Message(
-            role="user",
-            author=self._author(data, blocks, typed),
-            blocks=blocks,
-            id=data["uuid"] if isinstance(data.get("uuid"), str) else None,
-            time=time,
-            state=self._state(data, flag),
-            records=(record,),
-            extra=extra,
-        )
+        return self._message(record, data, flag, time, "user", self._author(data, blocks, typed), blocks, extra)
 
     def _queued(
         self, record: Record, data: dict[str, Any], prompt: Any, said: dict[str, Any], flag: int, time: float | None
@@ -263,16 +255,7 @@ class _Reading:
         extra["queued"] = True
         if command is not None:
             extra["command"] = command
-        return Message(
-            role="user",
-            author=self._author(data, blocks, typed),
-            blocks=blocks,
-            id=data["uuid"] if isinstance(data.get("uuid"), str) else None,
-            time=time,
-            state=self._state(data, flag),
-            records=(record,),
-            extra=extra,
-        )
+        return self._message(record, data, flag, time, "user", self._author(data, blocks, typed), blocks, extra)
 
     def _bare(
         self, record: Record, data: dict[str, Any], kind: str, body: dict[str, Any] | None, flag: int, time: float | None
@@ -295,15 +278,30 @@ class _Reading:
                 {"tool_use_id": call_id, "content": content, "is_error": data.get("is_error")}, self._name, self._whole
             )
             block = ToolResult(call_id, named if isinstance(named, str) else found.name, found.content, found.error)
+        role, author = _BARE[kind]
+        return self._message(record, data, flag, time, role, author, [block], self._extra(record, data, flag))
+
+    def _message(
+        self,
+        record: Record,
+        data: dict[str, Any],
+        flag: int,
+        time: float | None,
+        role: str,
+        author: Author,
+        blocks: list[Block],
+        extra: dict[str, Any],
+    ) -> Message:
+        identity = data.get("uuid")
         return Message(
-            role="assistant" if kind == "tool_use" else "user",
-            author="model" if kind == "tool_use" else "tool",
-            blocks=[block],
-            id=data["uuid"] if isinstance(data.get("uuid"), str) else None,
+            role=role,
+            author=author,
+            blocks=blocks,
+            id=identity if isinstance(identity, str) else None,
             time=time,
             state=self._state(data, flag),
             records=(record,),
-            extra=self._extra(record, data, flag),
+            extra=extra,
         )
 
     # ------------------------------------------------------------------------------------------------------ what they share
@@ -355,6 +353,9 @@ class _Reading:
         if text is None:
             self.unread.append(path)
         return text
+
+
+_BARE: dict[str, tuple[str, Author]] = {"tool_use": ("assistant", "model"), "tool_result": ("user", "tool")}
 
 
 def _typed_prompt(record: Record, data: dict[str, Any]) -> Message:

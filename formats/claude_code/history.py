@@ -7,8 +7,8 @@ from __future__ import annotations
 from hashlib import sha256
 
 from satchel.contracts import Record
-from satchel.formats.claude_code.blocks import second
 from satchel.formats.claude_code.scan import is_prompt_line
+from satchel.formats.log_store import second
 from satchel.formats.prompt_history import Prompt
 
 __all__ = ["prompt_of"]

@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from satchel.errors import JsonError
-from satchel.formats.claude_code.blocks import second
 from satchel.formats.claude_code.known import CHAIN, SIDE
 from satchel.formats.claude_code.plan import prompt_text, typed
 from satchel.formats.claude_code.texts import command_of
 from satchel.formats.log_lines import LogFile, head_and_tail
+from satchel.formats.log_store import second
 from satchel.jsontext import loads
 
 __all__ = ["Facts", "is_line", "is_prompt_line", "read", "title"]

@@ -4,8 +4,10 @@ What a line of a rollout is, whatever its age: the envelope taken off, times and
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from functools import partial
 from typing import Any
+
+from satchel.formats.log_store import second as log_second
 
 __all__ = [
     "CAPTURED",
@@ -143,17 +145,8 @@ def item_type(payload: dict[str, Any]) -> str:
     return "message" if isinstance(payload.get("role"), str) else ""
 
 
-def second(value: Any) -> float | None:
-    """Return a time as seconds since the epoch: from ISO 8601 text, seconds or milliseconds; None for anything else."""
-    if isinstance(value, str):
-        try:
-            moment = datetime.fromisoformat(value)
-            return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
-        except (ValueError, OverflowError):
-            return None
-    if type(value) in (int, float) and 1e8 < value < 1e15:
-        return float(value) / 1000 if value > 1e11 else float(value)
-    return None
+second = partial(log_second, least=1e8)
+"""Return a time as seconds since the epoch, also from a number of seconds."""
 
 
 def time_of(data: Any, payload: dict[str, Any]) -> float | None:

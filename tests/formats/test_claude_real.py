@@ -9,12 +9,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from census import census, key_of, read
 from claude_lines import opened
 
 from satchel.contracts import Usage
 from satchel.formats.claude_code import reader
-from satchel.formats.log_lines import KEPT
-from satchel.formats.model import Message, Note, ToolCall, ToolResult, Unknown
+from satchel.formats.model import Message
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden" / "claude-report.json"
 FIELDS = ("input", "output", "cache_read", "cache_write")
@@ -27,31 +27,11 @@ def _files(shared: Path) -> list[Path]:
 def _report(file: Path) -> dict[str, Any]:
     store, heard = opened(file)
     with store:
-        (info,) = store.sessions()
-        records = list(store.records(info.id))
-        with file.open("rb") as lines:
-            assert b"".join(line for line in lines if line.strip()) == b"".join(record.raw or b"" for record in records)
-        entries = list(store.decode(records))
-    messages = [entry for entry in entries if isinstance(entry, Message)]
-    blocks = [block for message in messages for block in message.blocks]
-    calls = [block.id for block in blocks if isinstance(block, ToolCall)]
-    results = [block.call_id for block in blocks if isinstance(block, ToolResult)]
-    return {
-        "records": len(records),
-        "entries": len(entries),
-        "messages": dict(sorted(Counter(f"{m.role}/{m.author}/{m.state}" for m in messages).items())),
-        "notes": dict(sorted(Counter(entry.kind for entry in entries if isinstance(entry, Note)).items())),
-        "calls": len(calls),
-        "results": len(results),
-        "paired": len(set(calls) & set(results)),
-        "unknown_blocks": sum(isinstance(block, Unknown) for block in blocks),
-        "damaged": sum(problem.message.endswith(KEPT) for problem in heard),
-        "tokens": [getattr(info.usage, field) for field in FIELDS],
-    }
+        return census(*read(file, store), heard)
 
 
 def test_real_transcripts_are_read_as_before(shared: Path, golden: Callable[[Path, str], None]) -> None:
-    report = {file.name: _report(file) for file in _files(shared)}
+    report = {key_of(file): _report(file) for file in _files(shared)}
 
     assert 80 < len(report)
     golden(GOLDEN, json.dumps(report, indent=1) + "\n")

@@ -8,13 +8,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from census import TOKENS, census, key_of, read
 from codex_lines import opened
 
 from satchel.formats.codex import reader
-from satchel.formats.model import Message, Note, ToolCall, ToolResult, Unknown
+from satchel.formats.model import Message
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden" / "codex-report.json"
-FIELDS = ("input", "output", "cache_read", "cache_write", "reasoning")
 
 
 def _files(shared: Path) -> list[Path]:
@@ -25,35 +25,15 @@ def _files(shared: Path) -> list[Path]:
 def _report(file: Path) -> dict[str, Any]:
     store, heard = opened(file)
     with store:
-        (info,) = store.sessions()
-        records = list(store.records(info.id))
-        with file.open("rb") as lines:
-            assert b"".join(line for line in lines if line.strip()) == b"".join(record.raw or b"" for record in records)
-        entries = list(store.decode(records))
-    messages = [entry for entry in entries if isinstance(entry, Message)]
-    blocks = [block for message in messages for block in message.blocks]
-    calls = [block.id for block in blocks if isinstance(block, ToolCall)]
-    results = [block.call_id for block in blocks if isinstance(block, ToolResult)]
-    placed = [sum(getattr(m.usage, field) for m in messages if m.usage is not None) for field in FIELDS]
-    assert placed == [getattr(info.usage, field) for field in FIELDS]
-    return {
-        "records": len(records),
-        "entries": len(entries),
-        "messages": dict(sorted(Counter(f"{m.role}/{m.author}/{m.state}" for m in messages).items())),
-        "notes": dict(sorted(Counter(entry.kind for entry in entries if isinstance(entry, Note)).items())),
-        "calls": len(calls),
-        "results": len(results),
-        "paired": len(set(calls) & set(results)),
-        "unknown_blocks": sum(isinstance(block, Unknown) for block in blocks),
-        "damaged": sum(record.data is None for record in records),
-        "problems": len(heard),
-        "tokens": placed,
-    }
+        info, records, entries = read(file, store)
+    used = [entry.usage for entry in entries if isinstance(entry, Message) and entry.usage is not None]
+    report = census(info, records, entries, heard)
+    assert report["tokens"] == [sum(getattr(usage, field) for usage in used) for field in TOKENS]
+    return report
 
 
 def test_real_rollouts_are_read_as_before(shared: Path, golden: Callable[[Path, str], None]) -> None:
-    folder = shared / "data" / "codex"
-    report = {file.relative_to(folder).as_posix(): _report(file) for file in _files(shared)}
+    report = {key_of(file): _report(file) for file in _files(shared)}
 
     assert 30 < len(report)
     golden(GOLDEN, json.dumps(report, indent=1) + "\n")
@@ -109,7 +89,7 @@ def test_tokens_by_another_way(shared: Path) -> None:
             continue
         with opened(file)[0] as store:
             (info,) = store.sessions()
-        assert (file.name, total) == (file.name, [getattr(info.usage, field) for field in FIELDS])
+        assert (file.name, total) == (file.name, [getattr(info.usage, field) for field in TOKENS])
         looked += 1
     assert 8 < looked
 
