@@ -313,6 +313,8 @@ class _Walk:
             if hit is not None:
                 self._edits.append(Edit(begin, end, hit.new, hit, names))
             return
+        if len(names) > 2 and names[-3] == "properties" and last in _SCHEMA:
+            names = names[:-3]
         if not names and len(said) < self._least:
             return
         if last == "chunk" and (plain := _text_in(said)) is not None:
@@ -406,29 +408,44 @@ def _text_in(said: str) -> str | None:
 
 _ESCAPE = re.compile(r"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|.)", re.DOTALL)
 
+_ESCAPES = re.compile(r"(?:\\[^u])+|\\u")
+
 
 def _lifted(found: Sequence[Edit], text: str, begin: int, end: int) -> list[Edit]:
     """Return edits of what a string says as edits of the text that it is spelled in, from `begin` to `end`, without its quotes."""
     if text.find("\\", begin, end) < 0:
         return [edit._replace(start=edit.start + begin, end=edit.end + begin, new=_escaped(edit.new)) for edit in found]
-    wanted = sorted({place for edit in found for place in (edit.start, edit.end)})
+    places = _places({place for edit in found for place in (edit.start, edit.end)}, text, begin, end)
+    return [edit._replace(start=places[edit.start], end=places[edit.end], new=_escaped(edit.new)) for edit in found]
+
+
+def _places(wanted: set[int], text: str, begin: int, end: int) -> dict[int, int]:
+    """Return where characters of what a string says stand in its spelling."""
     places: dict[int, int] = {}
     at, said = begin, 0
-    waiting = iter(wanted)
+    waiting = iter(sorted(wanted))
     place = next(waiting, None)
-    for match in _ESCAPE.finditer(text, begin, end):
-        plain = match.start() - at
+    while place is not None and at < end:
+        stop = text.find("\\", at, end)
+        plain = (stop if stop >= 0 else end) - at
         while place is not None and place <= said + plain:
             places[place] = at + place - said
             place = next(waiting, None)
-        said += plain + 1
-        at = match.end()
-        if place is None:
+        match = _ESCAPES.match(text, stop, end) if stop >= 0 else None
+        if place is None or match is None:
             break
+        run = match[0]
+        if len(run) > 2 and "u" not in run:
+            # Most runs are of escapes of two characters each.
+            steps = min(len(run) // 2, place - said - plain)
+            at, said = stop + 2 * steps, said + plain + steps
+            continue
+        one = _ESCAPE.match(text, stop, end)
+        at, said = (one.end() if one else end), said + plain + 1
     while place is not None:
         places[place] = at + place - said
         place = next(waiting, None)
-    return [edit._replace(start=places[edit.start], end=places[edit.end], new=_escaped(edit.new)) for edit in found]
+    return places
 
 
 def _escaped(new: str) -> str:

@@ -167,13 +167,17 @@ class Registry:
         """Return every form with the value it stands for."""
         if self._forms_of is None:
             forms: dict[str, str] = {}
-            for value in self.spreading:
-                forms[value] = value
-            for value in self.spreading:
+            spreading = self.spreading
+            for value in spreading:
                 if value not in self._pieces:
-                    self._pieces[value] = tuple(form for form in self._forms(value).values() if len(form) >= min(len(value), _LEAST))
+                    least = min(len(value), _LEAST)
+                    self._pieces[value] = tuple(form for form in self._forms(value).values() if len(form) >= least)
                 for form in self._pieces[value]:
-                    forms.setdefault(form, value)
+                    if form != value:
+                        forms.setdefault(form, value)
+            for value in spreading:
+                # One that is a form of another one, and was found by itself, stands for that.
+                forms.setdefault(value, value)
             self._forms_of = forms
         return self._forms_of
 
