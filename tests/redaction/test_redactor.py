@@ -55,7 +55,10 @@ def test_it_is_a_redactor_with_all_abilities() -> None:
 
 
 def test_a_record_without_secrets_is_the_same_record() -> None:
-    records = [line({"type": "user", "text": "nothing to see"}), Record("messages", 1, {"content": "nor here", "id": 1}, None, True)]
+    records = [
+        line({"type": "user", "text": "nothing to see"}),
+        Record("messages", 1, {"content": "nor here", "id": 1}, None, True),
+    ]
 
     assert all(new is old for new, old in zip(run(redactor(), records)[0], records, strict=True))
 
@@ -98,7 +101,7 @@ def test_a_row_keeps_the_types_of_its_columns() -> None:
     value = token(4)
     row = {
         "blob": b"\xff\0 " + value.encode(),
-        "content": f"\0json:[{{\"text\": \"{value}\"}}]",
+        "content": f'\0json:[{{"text": "{value}"}}]',
         "empty": None,
         "odd": RawText(b"\xfe " + value.encode()),
         "time": 1.5,
@@ -111,7 +114,7 @@ def test_a_row_keeps_the_types_of_its_columns() -> None:
     gone = placeholder(value)
     assert new.data == {
         "blob": b"\xff\0 " + gone.encode(),
-        "content": f"\0json:[{{\"text\": \"{gone}\"}}]",
+        "content": f'\0json:[{{"text": "{gone}"}}]',
         "empty": None,
         "odd": RawText(b"\xfe " + gone.encode()),
         "time": 1.5,
@@ -147,9 +150,9 @@ def test_a_secret_goes_everywhere_in_its_family_and_in_no_other() -> None:
     parent, other = run(redactor(), first, child)
     alone = run(redactor(), child)[0]
 
-    assert value not in parent[0].raw.decode()
-    assert value not in other[0].raw.decode()
-    assert MASK.search(other[0].raw.decode())
+    assert value.encode() not in (parent[0].raw or b"")
+    assert value.encode() not in (other[0].raw or b"")
+    assert MASK.search(str(other[0].data))
     assert alone[0] is child[0]
 
 
@@ -299,7 +302,11 @@ def test_a_policy_adds_values_and_findings_and_spares_values() -> None:
 
     (new,) = run(red, [line({"a": f"{spared} {gone} kelp", "b": "Ines", "kelp": 1})])[0]
 
-    assert new.data == {"a": f"{spared} {placeholder(gone)} {placeholder('kelp', 'own')}", "b": "[someone]", placeholder("kelp", "own"): 1}
+    assert new.data == {
+        "a": f"{spared} {placeholder(gone)} {placeholder('kelp', 'own')}",
+        "b": "[someone]",
+        placeholder("kelp", "own"): 1,
+    }
     assert policy.families == 1
     assert red.digest != redactor().digest
 
@@ -330,7 +337,11 @@ def test_a_report_hears_each_place_once_however_often_a_session_is_read() -> Non
     report = _Report()
     red = redactor(report=report)
     value = "Tq7-mXw2-Kp9v-Zr4t"
-    records = [line({"message": {"content": f"API_SECRET={value}"}}, 1), line({"message": {"text": value}}, 2), line({"c": "no"}, 3)]
+    records = [
+        line({"message": {"content": f"API_SECRET={value}"}}, 1),
+        line({"message": {"text": value}}, 2),
+        line({"c": "no"}, 3),
+    ]
     red.begin()
     red.enter("s")
     red.learn(records)
