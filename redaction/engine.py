@@ -318,15 +318,13 @@ _BROKEN_RUN = re.compile(r"[A-Za-z0-9_\-+/=.]{2,512}[\"'`]?[ \t]*[│┃║|=\\+
 
 
 def _span(rule: Rule, text: str, match: re.Match[str], begin: int) -> Iterable[Span]:
-    start, end = match.span(rule.group)
-    if start < 0 or start == end:
-        return ()
     if rule.edge and begin > 0 and _is_word(text[begin - 1]) and not _after_escape(text, begin):
-        return ()
-    value = text[start:end]
-    if not all(test(value) for test in rule.checks):
-        return ()
-    return (Span(start, end, rule.id, rule.strength),)
+        return
+    for start, end in rule.parts(match):
+        if 0 <= start < end:
+            value = text[start:end]
+            if all(test(value) for test in rule.checks):
+                yield Span(start, end, rule.id, rule.strength)
 
 
 def _is_word(char: str) -> bool:
