@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, fields, replace
@@ -146,13 +146,37 @@ class View:
             digest = source.hexdigest()
             self.digests[at] = (digest, digest)
             return
-        content = ContentDigest(store.canonical, conversation=store.conversation)
         if isinstance(redactor, Scoped):
-            redactor.enter(self._ids[at])
+            yield from self._scoped(at, redactor, source)
+            return
+        content = ContentDigest(store.canonical, conversation=store.conversation)
         for record in redactor.apply(_taken(store.records(self._ids[at]), source)):
             content.add(record)
             yield record
         self.digests[at] = (source.hexdigest(), content.hexdigest())
+
+    def _scoped(self, at: int, redactor: Redactor, source: ContentDigest) -> Iterator[Record]:
+        """Yield the records of a segment; up to the first one that changes, both digests are one."""
+        content: ContentDigest | None = None
+        waiting: deque[Record] = deque()
+
+        def taken() -> Iterator[Record]:
+            for record in self._store.records(self._ids[at]):
+                waiting.append(record)
+                yield record
+
+        if isinstance(redactor, Scoped):
+            redactor.enter(self._ids[at])
+        for record in redactor.apply(taken()):
+            original = waiting.popleft()
+            if content is None and record is not original:
+                content = source.copy()
+            source.add(original)
+            if content is not None:
+                content.add(record)
+            yield record
+        digest = source.hexdigest()
+        self.digests[at] = (digest, content.hexdigest() if content is not None else digest)
 
     def entries(self, segment: int = -1) -> Iterator[Entry]:
         """Yield the entries of a segment."""

@@ -127,7 +127,8 @@ def _is_json(text: str) -> bool:
 # ---------------------------------------------------------------------------------------------------------- names
 
 _ID = re.compile(
-    r"""(?x) (?: ^ | _ | - ) (?: id | ids | uuid | guid | sha | sha1 | sha256 | commit | hash | digest | checksum | etag | cursor ) $
+    r"""(?x) (?: ^ | _ | - )
+      (?: id | ids | uuid | guid | sha | sha1 | sha256 | commit | hash | digest | checksum | etag | cursor ) $
     | [a-z0-9] (?: Id | ID | Ids | Uuid | UUID | Sha | SHA | Hash | Digest | Commit ) $
     | ^ (?: leafUuid | session_key | sessionKey | prompt_cache_key | ref | refs | integrity | resolved ) $"""
 )
