@@ -335,8 +335,6 @@ class SecretRedactor:
             # Files that are read as a whole say the same twice; what differs is looked at closely.
             return raw if record.kind == "line" or not isinstance(record.data, dict | list) else raw + b"\n" + _json(record.data)
         data = record.data
-        if isinstance(data, str):
-            return data.encode("utf-8", "surrogatepass")
         if type(data) is not dict:
             return _json(data)
         columns = tuple(data)
@@ -345,12 +343,9 @@ class SecretRedactor:
             if len(self._columns) > 256:
                 self._columns.clear()
             odd = self._columns[columns] = any(map(self._is_odd, columns))
-        try:
-            # Nearly all values of a row are texts, times and nothing.
-            text = "\n".join([value for value in data.values() if type(value) is str]).encode()
-        except UnicodeEncodeError:
-            text = "\n".join([value for value in data.values() if type(value) is str]).encode("utf-8", "surrogatepass")
-        rest = [_bytes(value) for value in data.values() if type(value) not in _USUAL]
+        # Nearly all values of a row are texts, times and nothing. As JSON: what is hidden in a text is looked for as that spells it.
+        text = _json([value for value in data.values() if type(value) is str])
+        rest = [_json(_bytes(value).decode("utf-8", "replace")) for value in data.values() if type(value) not in _USUAL]
         if odd:
             rest.append(_json({key: value for key, value in data.items() if type(value) in (str, int)}))
         return b"\n".join((text, *rest)) if rest else text
