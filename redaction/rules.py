@@ -67,6 +67,8 @@ class Rule:
     examples: tuple[str, ...] = ()
     counterexamples: tuple[str, ...] = ()
     shared: frozenset[str] = frozenset()
+    wide: bool = False
+    """A match may be looked for in many characters before it fails."""
 
     def parts(self, match: re.Match[str]) -> Iterator[tuple[int, int]]:
         """Return what of a match is secret, as positions in its text; the checks are not made yet."""
@@ -191,7 +193,18 @@ def _rule(entry: Mapping[str, Any], where: str) -> Rule:
         examples=_texts(entry.get("examples", [])),
         counterexamples=_texts(entry.get("counterexamples", [])),
         shared=frozenset(_texts(entry.get("shared", []))),
+        wide=_width(pattern) > _WIDE,
     )
+
+
+_WIDE = 128
+
+
+def _width(pattern: re.Pattern[str]) -> int:
+    """Return how many characters a match may have."""
+    from re import _parser  # type: ignore[attr-defined]
+
+    return int(_parser.parse(pattern.pattern, pattern.flags & re.IGNORECASE).getwidth()[1])
 
 
 def _pattern(entry: Mapping[str, Any], literals: Sequence[str]) -> str:
