@@ -55,7 +55,7 @@ class Engine:
         literals = list(numbers)
         self._scan = finder(literals, native=native)
         self._scan_bytes = finder([literal.encode() for literal in literals], native=native)
-        self._sure = [[rule for rule in rules if rule.strength == STRONG and not rule.search] for rules in self._by_literal]
+        self._sure = [[rule for rule in rules if rule.strength == STRONG and rule.solid] for rules in self._by_literal]
         sure = [number for number, rules in enumerate(self._sure) if rules]
         self._sure_numbers = sure
         self._scan_sure = finder([literals[number].encode() for number in sure], native=native)
@@ -193,7 +193,7 @@ _LEFT, _RIGHT = 160, 4096
 
 def _opener(literal: str, rules: list[Rule]) -> Callable[[bytes, int], object] | None:
     """Return what has to match where a literal stands in serialised text, or None where nothing has to."""
-    if any(rule.search or rule.fold or rule.left is not None for rule in rules):
+    if not all(rule.solid for rule in rules):
         return None
     alike = "|".join(sorted({re.escape(spelling) for rule in rules for spelling in rule.literals if spelling.lower() == literal}))
     return re.compile(rf"(?:{alike})[^\s\"]{{6}}".encode()).match if alike else None
