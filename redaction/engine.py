@@ -56,7 +56,7 @@ class Engine:
         literals = list(numbers)
         self._scan = finder(literals, native=native)
         self._scan_bytes = finder([literal.encode() for literal in literals], native=native)
-        self._sure = [[rule for rule in rules if rule.strength == STRONG and not rule.search] for rules in self._by_literal]
+        self._sure = [[rule for rule in rules if rule.strength == STRONG and rule.solid] for rules in self._by_literal]
         sure = [number for number, rules in enumerate(self._sure) if rules]
         self._sure_numbers = sure
         self._scan_sure = finder([literals[number].encode() for number in sure], native=native)
