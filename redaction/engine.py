@@ -110,7 +110,7 @@ class Engine:
         plain = text if isinstance(text, str) else text.text
         if "\n" not in plain:
             return
-        places = [span.start for span in (spans if found is None else found) if _BREAK.match(plain, span.end)]
+        places = [span.start for span in (spans if found is None else found) if plain[span.end - 1] != "=" and _BREAK.match(plain, span.end)]
         places += [at for at in again if _BROKEN_RUN.match(plain, at)]
         past = -1
         for at in sorted(places):
