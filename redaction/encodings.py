@@ -33,8 +33,8 @@ def variants(value: str) -> tuple[str, ...]:
     Return every form in which a value may stand in a text, the value first, each once.
 
     Escaped as in JSON (up to three times; `\\/`, `\\u003c` and Python's quotes too), percent-encoded and as character references
-    (up to twice), quoted for a shell or Markdown, in base64 (standard and for URLs, at each alignment; in JSON and URLs too) and in hex. A form
-    is left out that is shorter than the value and than 8 characters, of base64 one shorter than 10 characters, of hex than 16.
+    (up to twice), quoted for a shell or Markdown, in base64 (standard and for URLs, at each alignment; in JSON and URLs too) and
+    in hex. A form is left out that is shorter than the value and than 8 characters, of base64 than 10 characters, of hex than 16.
     Base64 that is broken over lines is for the caller to join.
     """
     forms = dict.fromkeys([value])
@@ -150,8 +150,8 @@ def encoded_literals(literals: Iterable[str]) -> dict[str, tuple[str, int]]:
     Return the forms in which the literals of rules stand in base64 and hex: form -> ("base64" or "hex", alignment).
 
     Base64 forms shorter than 5 characters and hex forms shorter than 8 are left out: too much looks like them. So literals of 4
-    characters are found at every alignment, shorter ones not. Letters are as they are in the encoding, in hex small and capital ones
-    each; a search that takes them for the same has to compare again.
+    characters are found at every alignment, shorter ones not. Letters are as they are in the encoding, in hex small and capital
+    ones each; a search that takes them for the same has to compare again.
     """
     forms: dict[str, tuple[str, int]] = {}
     for literal in literals:
@@ -182,7 +182,7 @@ _BROKEN = r"\r?\n[ \t]{0,40}"
 _CLOSED = r"""(?=[\r\n"'`<,;)}\]]|\Z)"""
 _ALPHABETS = {"base64": r"A-Za-z0-9+/\-_", "standard": "A-Za-z0-9+/", "url": r"A-Za-z0-9\-_", "hex": "0-9A-Fa-f"}
 _AHEAD = {
-    # Every line but the last is a full one, as long as mail and PEM have them, and every further one has nothing else on it.
+    # Every line but the last is a full one, as long as mail and PEM have them; the further ones have nothing else on them.
     name: re.compile(
         rf"(?:[{chars}]{{60,76}}{_BROKEN}(?=[{chars}]{{1,76}}={{0,2}}{_CLOSED}))*[{chars}]*" + ("" if name == "hex" else "={0,2}")
     )

@@ -209,9 +209,9 @@ _NAMES = {
     "equals": "=", "colon": ":", "semi": ";", "comma": ",", "period": ".", "sol": "/", "bsol": "\\", "lowbar": "_",
     "UnderBar": "_", "hyphen": "-", "dash": "-", "minus": "-", "commat": "@", "num": "#", "plus": "+", "ast": "*", "midast": "*",
     "percnt": "%", "dollar": "$", "excl": "!", "quest": "?", "lpar": "(", "rpar": ")", "lsqb": "[", "lbrack": "[", "rsqb": "]",
-    "rbrack": "]", "lcub": "{", "lbrace": "{", "rcub": "}", "rbrace": "}", "verbar": "|", "vert": "|", "VerticalLine": "|",
-    "grave": "`", "Hat": "^", "tilde": "~", "Tab": "\t", "NewLine": "\n", "shy": "\xad", "zwj": "\u200d", "zwnj": "\u200c", "lrm": "\u200e",
-    "rlm": "\u200f", "ZeroWidthSpace": "\u200b", "NoBreak": "\u2060", "ensp": " ", "emsp": " ", "thinsp": " ",
+    "rbrack": "]", "lcub": "{", "lbrace": "{", "rcub": "}", "rbrace": "}", "verbar": "|", "vert": "|",
+    "VerticalLine": "|", "grave": "`", "Hat": "^", "tilde": "~", "Tab": "\t", "NewLine": "\n", "shy": "\xad",
+    "zwj": "\u200d", "zwnj": "\u200c", "lrm": "\u200e", "rlm": "\u200f", "ZeroWidthSpace": "\u200b", "NoBreak": "\u2060", "ensp": " ", "emsp": " ", "thinsp": " ",
 }  # fmt: skip
 _NAMED = "|".join(sorted(_NAMES, key=len, reverse=True))
 _REFERENCE = f"(?:#[0-9]{{1,7}};?|#[xX]{_HEX}{{1,6}};?|(?:{_NAMED});)"

@@ -62,7 +62,7 @@ def joined(text: str | View, at: int) -> View | None:
         end = lines[0][0] - 1
         before = (text.rfind("\n", low, end) + 1 or low, end)
         cut = _cut(text, before, lines[0])
-        if cut is None:
+        if cut is None or (cuts and cuts[0][0] < cut[1]):
             break
         cuts.insert(0, cut)
         lines.insert(0, before)
@@ -70,7 +70,7 @@ def joined(text: str | View, at: int) -> View | None:
         begin = lines[-1][1] + 1
         after = (begin, _line_end(text, begin, high))
         cut = _cut(text, lines[-1], after)
-        if cut is None:
+        if cut is None or (cuts and cut[0] < cuts[-1][1]):
             break
         cuts.append(cut)
         lines.append(after)

@@ -11,7 +11,7 @@ from urllib.parse import quote, quote_plus
 
 import pytest
 from disguises import base64_lines, token
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from satchel.redaction.encodings import decoded, decodes_to_text, encoded_literals, run_around, variants
@@ -51,6 +51,7 @@ _ENCODERS: list[Callable[[str], str]] = [
 
 
 @pytest.mark.parametrize("encoder", range(len(_ENCODERS)))
+@settings(max_examples=30)
 @given(value=_VALUES)
 def test_every_form_of_a_value_is_known(encoder: int, value: str):
     assert _ENCODERS[encoder](value) in variants(value)

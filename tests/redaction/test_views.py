@@ -18,7 +18,7 @@ from disguises import (
     unicode_escaped,
     wrapped,
 )
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from satchel.redaction.views import View, views
@@ -32,6 +32,7 @@ _TEXTS = st.builds(plain, _SURROUNDINGS.map("{}=".format), _TOKENS, _SURROUNDING
 
 Disguise = Callable[[Disguised], Disguised]
 
+_FEW = settings(max_examples=30)
 _CODES = ("\x1b[0m", "\x1b[38;5;12;1m", "\x1b[K", "\x1b]8;;https://example.com\x1b\\", "\x9b31m", "\x1b(B")
 _WRITTEN = ("\\x1b[1m", "\\u001b[0m", "\\033[32m", "^[[0m", "\\e[K")
 _NOTHING = ("\u200b", "\u200d", "\xad", "\ufeff", "\u202e", "\u2060", "\x00", "\u200b\u200c")
@@ -77,6 +78,7 @@ def _found(text: Disguised, secret: str, *, hot: bool = True) -> list[tuple[int,
 
 
 @pytest.mark.parametrize("name", _DISGUISES)
+@_FEW
 @given(text=_TEXTS)
 def test_a_disguised_secret_is_seen_and_its_place_is_exact(name: str, text: Disguised):
     disguised = _DISGUISES[name](text)
@@ -100,6 +102,7 @@ def test_two_disguises_are_seen_through_as_well(text: Disguised, inner: str, out
 
 
 @pytest.mark.parametrize("name", _UNSEEN)
+@_FEW
 @given(text=_TEXTS)
 def test_what_hides_a_literal_is_read_though_no_literal_is_seen(name: str, text: Disguised):
     disguised = _DISGUISES[name](text)
@@ -163,10 +166,9 @@ def test_what_is_no_escape_stays_as_it_is(text: str, read: str | None):
     assert ([] if read is None else [read]) == made[:1]
 
 
-_PIECES = st.sampled_from(
-    [*_CODES, *_WRITTEN, *_NOTHING, "\\\\", "\\n", "\\u0041", "\\ud83d\\ude00", "\\x41", "%41", "%25", "%C3%A9", "&amp;", "&#65;", "\b"]
-    + ["\r", "\r\n", "\\", "%", "&", "a", "B", "é", "😀", "\n", " "]
-)  # fmt: skip
+_ESCAPED = ["\\\\", "\\n", "\\u0041", "\\ud83d\\ude00", "\\x41", "%41", "%25", "%C3%A9", "&amp;", "&#65;", "\b", "\r", "\r\n"]
+_LOOSE = ["\\", "%", "&", "a", "B", "é", "😀", "\n", " "]
+_PIECES = st.sampled_from([*_CODES, *_WRITTEN, *_NOTHING, *_ESCAPED, *_LOOSE])
 
 
 @given(text=st.lists(_PIECES, max_size=30).map("".join))
@@ -246,6 +248,7 @@ def test_a_token_in_a_box_is_joined():
 @pytest.mark.parametrize(
     "mark", ["\\\n", "\\\r\n", "\\\n    ", '"\n  "', '" \\\n "', '" + \\\n    "', '" +\n"', '"\n    + f"', "' .\n'"]
 )
+@_FEW
 @given(seed=st.integers(0, 2**32), place=st.integers(0, 100))
 def test_a_token_that_is_continued_is_joined(seed: int, place: int, mark: str):
     secret = token(seed)
@@ -305,6 +308,21 @@ def test_a_wrap_is_looked_for_in_a_few_lines_only(shape: str):
     view = joined(text, 100_000)
 
     assert view is None or len(view.text) <= 20 << 10
+
+
+_LINES = st.sampled_from(
+    ['"', "'", " +", '" +\n', "\\", "\n", "\r\n", " ", "> ", "│ ", " │", "| ", "12:", "13:", "=", "a1" * 15, "abc", "B2", "+", "-", "  "]
+)  # fmt: skip
+
+
+@given(text=st.lists(_LINES, max_size=40).map("".join), at=st.integers(0, 60))
+def test_places_in_wraps_and_listings_rise(text: str, at: int):
+    for view in (joined(text, min(at, len(text))), gutters(text, min(at, len(text)))):
+        if view is not None:
+            places = [view.start(at) for at in range(len(view.text))]
+            assert view.text == "".join(text[place] for place in places)
+            assert places == sorted(set(places))
+            assert [place + 1 for place in places] == [view.end(at + 1) for at in range(len(view.text))]
 
 
 # Listings.
