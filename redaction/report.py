@@ -1,0 +1,197 @@
+"""
+What redaction did, in numbers: by rule, by field, by session. A report holds no value, no text around one, and no plain hash.
+
+The tags it holds are those of the placeholders: keyed, so that nobody without the key can try values against them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from satchel.redaction.spans import MEDIUM, STRONG, WEAK
+
+__all__ = ["REPORT", "Report", "Session"]
+
+REPORT = 1
+"""Version of the report's form (docs/redaction.md)."""
+
+_STRENGTHS = {STRONG: "strong", MEDIUM: "medium", WEAK: "weak"}
+_NUMBER = re.compile(r"/\d+(?=/|$)")
+# Keys that are data rather than names of a format: they would tell what a report must not.
+_NAME = re.compile(r"[A-Za-z_$][A-Za-z0-9_$-]{0,39}")
+_FIELDS = 500
+
+
+@dataclass(slots=True)
+class Session:
+    """Counts of one session, or of one file: of its last pass, should it be gone over more than once."""
+
+    records: int = 0
+    opened: int = 0
+    changed: int = 0
+    media: int = 0
+    placeholders: int = 0
+    hits: Counter[tuple[str, str, int, str, str]] = field(default_factory=Counter)
+    """How often each (rule, field, strength, how, tag) was replaced."""
+
+
+class Report:
+    """
+    Counts what is replaced; whoever redacts tells it.
+
+    `start` names the session (by its redacted id) that the calls after it are about, and forgets what was counted for it before:
+    a writer may go over a session twice. Calls before the first `start` count for "".
+    """
+
+    def __init__(self) -> None:
+        self.sessions: dict[str, Session] = {}
+        self.gate: str = "off"
+        """What came of the scan of the output: "off", "passed", or "failed"."""
+        self.verifiers: dict[str, int] = {}
+        """How many findings each second opinion had, by the program's name."""
+        self._at = Session()
+        self._started = False
+
+    def __repr__(self) -> str:
+        return f"Report({len(self.sessions)} sessions, {self.total} replaced)"
+
+    def clear(self) -> None:
+        """Forget everything: the run begins anew."""
+        self.__init__()  # type: ignore[misc]
+
+    def start(self, session: str) -> None:
+        """Begin a session, or begin it again."""
+        self._at = self.sessions[session] = Session()
+        self._started = True
+
+    def _here(self) -> Session:
+        if not self._started:
+            self.start("")
+        return self._at
+
+    def record(self, *, opened: bool = True, changed: bool = False) -> None:
+        """Count a record: `opened` when its strings were looked at one by one, `changed` when something was replaced."""
+        here = self._here()
+        here.records += 1
+        here.opened += opened
+        here.changed += changed
+
+    def hit(self, place: str, rule: str, strength: int, tag: str, *, how: str = "rule") -> None:
+        """
+        Count a replacement.
+
+        Args:
+            place: JSON pointer of the string in its record ("/content/0/text"), or "" for loose text.
+            how: "rule"; "again" for what a rule found elsewhere in the session; "encoded" for a form of that; or a view's name.
+        """
+        self._here().hits[rule, generalised(place), strength, how, tag] += 1
+
+    def media(self, place: str) -> None:
+        """Count a picture, font or sound that was left as it is, or left out."""
+        del place
+        self._here().media += 1
+
+    def placeholder(self) -> None:
+        """Count a placeholder that was in the input already."""
+        self._here().placeholders += 1
+
+    @property
+    def total(self) -> int:
+        """How many places were replaced."""
+        return sum(sum(session.hits.values()) for session in self.sessions.values())
+
+    def secrets(self) -> dict[str, int]:
+        """Return by rule how many different values went, most first; equal tags are equal values."""
+        found = {(rule, tag) for session in self.sessions.values() for rule, _, _, _, tag in session.hits}
+        return dict(Counter(rule for rule, _ in sorted(found)).most_common())
+
+    def touched(self) -> int:
+        """Return how many sessions something was replaced in."""
+        return sum(bool(session.hits) for session in self.sessions.values())
+
+    def as_dict(self, *, rules: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """
+        Return the report as JSON-ready keys (docs/redaction.md).
+
+        Args:
+            rules: What is said of the rules in force: their version, their digest, their number.
+        """
+        by_rule: dict[str, dict[str, Any]] = {}
+        fields: Counter[str] = Counter()
+        strengths: Counter[str] = Counter()
+        hows: Counter[str] = Counter()
+        tags: dict[str, set[str]] = {}
+        for session in self.sessions.values():
+            for (rule, place, strength, how, tag), count in session.hits.items():
+                entry = by_rule.setdefault(rule, {"replaced": 0, "distinct": 0, "sessions": 0, "strength": _STRENGTHS[strength]})
+                entry["replaced"] += count
+                tags.setdefault(rule, set()).add(tag)
+                fields[place] += count
+                strengths[_STRENGTHS[strength]] += count
+                hows[how] += count
+            for rule in {rule for rule, *_ in session.hits}:
+                by_rule[rule]["sessions"] += 1
+        for rule, entry in by_rule.items():
+            entry["distinct"] = len(tags[rule])
+            entry["tags"] = sorted(tags[rule])
+        every = self.sessions.values()
+        return {
+            "report": REPORT,
+            "rules": dict(rules or {}),
+            "replaced": self.total,
+            "distinct": sum(len(found) for found in tags.values()),
+            "records": sum(session.records for session in every),
+            "records_opened": sum(session.opened for session in every),
+            "records_changed": sum(session.changed for session in every),
+            "media": sum(session.media for session in every),
+            "placeholders_in_input": sum(session.placeholders for session in every),
+            "by_rule": dict(sorted(by_rule.items())),
+            "by_field": _limited(fields),
+            "by_strength": dict(sorted(strengths.items())),
+            "by_way": dict(sorted(hows.items())),
+            "by_session": [_session(name, session) for name, session in self.sessions.items()],
+            "gate": self.gate,
+            "verifiers": dict(sorted(self.verifiers.items())),
+        }
+
+
+def _session(name: str, session: Session) -> dict[str, Any]:
+    rules: Counter[str] = Counter()
+    for (rule, *_), count in session.hits.items():
+        rules[rule] += count
+    return {
+        "session": name,
+        "records": session.records,
+        "records_changed": session.changed,
+        "replaced": sum(session.hits.values()),
+        "by_rule": dict(sorted(rules.items())),
+    }
+
+
+def _limited(fields: Counter[str]) -> dict[str, int]:
+    """Return counts by field in order; beyond so many fields the rarest are one number, since keys may be anything."""
+    kept = dict(sorted(fields.most_common(_FIELDS)))
+    rest = fields.total() - sum(kept.values())
+    return kept | ({"…": rest} if rest else {})
+
+
+def generalised(pointer: str) -> str:
+    """
+    Return a JSON pointer as it is told: numbers of list items become `*`, and what is no plain name becomes `?`.
+
+    A key may be a path, an address, or a secret itself: only words as a format has them are shown.
+    """
+    if not pointer:
+        return ""
+    parts = _NUMBER.sub("/*", pointer).split("/")
+    return "/".join(part if part in ("", "*") or _NAME.fullmatch(part) and not _random(part) else "?" for part in parts)
+
+
+def _random(name: str) -> bool:
+    """Return whether a key looks drawn by lot: letters and digits change places often."""
+    turns = sum(a.isdigit() != b.isdigit() for a, b in zip(name, name[1:], strict=False))
+    return turns > 3 or "REDACTED" in name
