@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from satchel.errors import PluginError, UsageError
-from satchel.redaction import linting, rules
-from satchel.redaction.known import Secret, from_environment, from_file, from_hermes
+from satchel.redaction import linting, personal, rules
+from satchel.redaction.known import KIND, Secret, from_environment, from_file, from_hermes
 from satchel.redaction.personal import PACKS
 from satchel.redaction.spans import STRONG
 
@@ -29,6 +29,7 @@ __all__ = ["LEVELS", "Allowed", "Policy", "config_path", "make_policy", "user_ru
 LEVELS = ("tokens", "default", "strict")
 """What is removed: what is surely a secret; whatever the rules find; that, personal data and media too."""
 
+_NAMED = frozenset(("password", "secret", "token", "api-key", "private-key", "pin", "named"))
 _PLACEHOLDER = re.compile(r"\[REDACTED:([a-z0-9-]{1,64}):([0-9a-f]{6})\]")
 _LONGEST = 4096
 _MOST_BYTES = 4 << 20
@@ -81,14 +82,14 @@ class Policy:
     drop_media: bool = False
     skeleton: bool = False
 
-    def spares(self, rule: str, strength: int, value: str, tag: Callable[[str], str]) -> bool:
+    def spares(self, rule: str, value: str, tag: Callable[[str], str]) -> bool:
         """
         Return whether a value stays though a rule found it.
 
         Args:
             tag: Gives the tag of a value; it is asked only when tags are among what is allowed.
         """
-        if rule in self.off or rule in self.allowed.rules or (self.level == "tokens" and strength < STRONG and rule not in self.packs):
+        if rule in self.off:
             return True
         allowed = self.allowed
         if value in allowed.values or any(len(value) <= _LONGEST and p.fullmatch(value) for p in allowed.patterns):
@@ -102,7 +103,7 @@ class Policy:
             self.rules.version,
             self.rules.digest,
             self.level,
-            sorted(self.off | self.allowed.rules),
+            sorted(self.off),
             len(self.allowed.values) + len(self.allowed.tags),
             len(self.allowed.patterns),
             len(self.secrets),
@@ -121,7 +122,7 @@ class Policy:
             "digest": self.digest,
             "rules": len(self.rules.rules),
             "level": self.level,
-            "off": sorted(self.off | self.allowed.rules),
+            "off": sorted(self.off),
             "allowed": len(self.allowed.values) + len(self.allowed.tags) + len(self.allowed.patterns),
             "secrets": len(self.secrets),
             "packs": sorted(self.packs),
@@ -206,10 +207,11 @@ def make_policy(
     strict = chosen == "strict"
     packs = _packs(listed("also", also, words=None), strict=strict)
     off = frozenset([*listed("no-rule", no_rule, words=None), *allowed.rules])
-    beside = frozenset(PACKS) | rules_beside()
-    unknown = off - found.ids - beside
+    unknown = off - found.ids - _NAMED - personal.KINDS - {KIND}
     if unknown:
         raise UsageError(f"there is no rule {min(unknown)!r}", subject=min(unknown))
+    if chosen == "tokens":
+        off |= _NAMED | {rule.id for rule in found.rules if rule.strength < STRONG}
     return Policy(
         rules=found.without(off & found.ids),
         level=chosen,
@@ -222,11 +224,6 @@ def make_policy(
         drop_media=drop_media or strict or _flag(said, "drop-media", path),
         skeleton=skeleton,
     )
-
-
-def rules_beside() -> frozenset[str]:
-    """Return kinds that something else than a rule of the set finds."""
-    return frozenset({"known-secret"})
 
 
 def _people(names: Sequence[str], environ: Mapping[str, str]) -> tuple[str, ...]:

@@ -8,19 +8,18 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from satchel.redaction.spans import MEDIUM, STRONG, WEAK
 
-__all__ = ["REPORT", "Report", "Session"]
+__all__ = ["REPORT", "Report", "Session", "place"]
 
 REPORT = 1
 """Version of the report's form (docs/redaction.md)."""
 
 _STRENGTHS = {STRONG: "strong", MEDIUM: "medium", WEAK: "weak"}
-_NUMBER = re.compile(r"/\d+(?=/|$)")
 # Keys that are data rather than names of a format: they would tell what a report must not.
 _NAME = re.compile(r"[A-Za-z_$][A-Za-z0-9_$-]{0,39}")
 _FIELDS = 500
@@ -28,24 +27,18 @@ _FIELDS = 500
 
 @dataclass(slots=True)
 class Session:
-    """Counts of one session, or of one file: of its last pass, should it be gone over more than once."""
+    """Counts of one session, or of one file."""
 
     records: int = 0
     opened: int = 0
     changed: int = 0
     media: int = 0
-    placeholders: int = 0
     hits: Counter[tuple[str, str, int, str, str]] = field(default_factory=Counter)
-    """How often each (rule, field, strength, how, tag) was replaced."""
+    """How often each (rule, field, strength, way, tag) was replaced."""
 
 
 class Report:
-    """
-    Counts what is replaced; whoever redacts tells it.
-
-    `start` names the session (by its redacted id) that the calls after it are about, and forgets what was counted for it before:
-    a writer may go over a session twice. Calls before the first `start` count for "".
-    """
+    """Counts what is replaced; whoever redacts tells it, each place once."""
 
     def __init__(self) -> None:
         self.sessions: dict[str, Session] = {}
@@ -53,51 +46,47 @@ class Report:
         """What came of the scan of the output: "off", "passed", or "failed"."""
         self.verifiers: dict[str, int] = {}
         """How many findings each second opinion had, by the program's name."""
-        self._at = Session()
-        self._started = False
 
     def __repr__(self) -> str:
         return f"Report({len(self.sessions)} sessions, {self.total} replaced)"
 
     def clear(self) -> None:
         """Forget everything: the run begins anew."""
-        self.__init__()  # type: ignore[misc]
+        self.sessions.clear()
+        self.verifiers.clear()
+        self.gate = "off"
 
-    def start(self, session: str) -> None:
-        """Begin a session, or begin it again."""
-        self._at = self.sessions[session] = Session()
-        self._started = True
+    def _of(self, session: str) -> Session:
+        found = self.sessions.get(session)
+        if found is None:
+            found = self.sessions[session] = Session()
+        return found
 
-    def _here(self) -> Session:
-        if not self._started:
-            self.start("")
-        return self._at
-
-    def record(self, *, opened: bool = True, changed: bool = False) -> None:
-        """Count a record: `opened` when its strings were looked at one by one, `changed` when something was replaced."""
-        here = self._here()
+    def looked(self, session: str, *, opened: bool) -> None:
+        """Count a record that was looked at; `opened` when its strings were gone through one by one."""
+        here = self._of(session)
         here.records += 1
         here.opened += opened
-        here.changed += changed
 
-    def hit(self, place: str, rule: str, strength: int, tag: str, *, how: str = "rule") -> None:
+    def changed(self, session: str) -> None:
+        """Count a record that something went from."""
+        self._of(session).changed += 1
+
+    def media(self, session: str) -> None:
+        """Count a picture, font or sound that was left out."""
+        self._of(session).media += 1
+
+    def found(self, *, rule: str, strength: int, tag: str, session: str, kind: str, names: Sequence[str], again: bool) -> None:
         """
         Count a replacement.
 
         Args:
-            place: JSON pointer of the string in its record ("/content/0/text"), or "" for loose text.
-            how: "rule"; "again" for what a rule found elsewhere in the session; "encoded" for a form of that; or a view's name.
+            kind: Of the record: "messages", "line".
+            names: The names that it stands under in its record, outermost first.
+            again: It is known from elsewhere in the session alone.
         """
-        self._here().hits[rule, generalised(place), strength, how, tag] += 1
-
-    def media(self, place: str) -> None:
-        """Count a picture, font or sound that was left as it is, or left out."""
-        del place
-        self._here().media += 1
-
-    def placeholder(self) -> None:
-        """Count a placeholder that was in the input already."""
-        self._here().placeholders += 1
+        way = "again" if again else "found"
+        self._of(session).hits[rule, place(kind, names), strength, way, tag] += 1
 
     @property
     def total(self) -> int:
@@ -123,16 +112,16 @@ class Report:
         by_rule: dict[str, dict[str, Any]] = {}
         fields: Counter[str] = Counter()
         strengths: Counter[str] = Counter()
-        hows: Counter[str] = Counter()
+        ways: Counter[str] = Counter()
         tags: dict[str, set[str]] = {}
         for session in self.sessions.values():
-            for (rule, place, strength, how, tag), count in session.hits.items():
+            for (rule, where, strength, way, tag), count in session.hits.items():
                 entry = by_rule.setdefault(rule, {"replaced": 0, "distinct": 0, "sessions": 0, "strength": _STRENGTHS[strength]})
                 entry["replaced"] += count
                 tags.setdefault(rule, set()).add(tag)
-                fields[place] += count
+                fields[where] += count
                 strengths[_STRENGTHS[strength]] += count
-                hows[how] += count
+                ways[way] += count
             for rule in {rule for rule, *_ in session.hits}:
                 by_rule[rule]["sessions"] += 1
         for rule, entry in by_rule.items():
@@ -148,11 +137,10 @@ class Report:
             "records_opened": sum(session.opened for session in every),
             "records_changed": sum(session.changed for session in every),
             "media": sum(session.media for session in every),
-            "placeholders_in_input": sum(session.placeholders for session in every),
             "by_rule": dict(sorted(by_rule.items())),
             "by_field": _limited(fields),
             "by_strength": dict(sorted(strengths.items())),
-            "by_way": dict(sorted(hows.items())),
+            "by_way": dict(sorted(ways.items())),
             "by_session": [_session(name, session) for name, session in self.sessions.items()],
             "gate": self.gate,
             "verifiers": dict(sorted(self.verifiers.items())),
@@ -179,16 +167,14 @@ def _limited(fields: Counter[str]) -> dict[str, int]:
     return kept | ({"…": rest} if rest else {})
 
 
-def generalised(pointer: str) -> str:
+def place(kind: str, names: Sequence[str]) -> str:
     """
-    Return a JSON pointer as it is told: numbers of list items become `*`, and what is no plain name becomes `?`.
+    Return a field as it is told: "messages/content", "line/message/content/text"; what is no plain name becomes `?`.
 
     A key may be a path, an address, or a secret itself: only words as a format has them are shown.
     """
-    if not pointer:
-        return ""
-    parts = _NUMBER.sub("/*", pointer).split("/")
-    return "/".join(part if part in ("", "*") or _NAME.fullmatch(part) and not _random(part) else "?" for part in parts)
+    shown = (name if _NAME.fullmatch(name) and not _random(name) else "?" for name in names if name)
+    return "/".join([kind, *shown])
 
 
 def _random(name: str) -> bool:
