@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
+from satchel.redaction import named
 from satchel.redaction.literals import finder
 from satchel.redaction.rules import Rule, RuleSet
 from satchel.redaction.spans import Span, merged
@@ -47,6 +48,11 @@ class Engine:
                 at = self._by_literal[numbers[folded]]
                 if rule not in at:
                     at.append(rule)
+        for word in named.WORDS:
+            if word not in numbers:
+                numbers[word] = len(numbers)
+                self._by_literal.append([])
+        self._words = frozenset(numbers[word] for word in named.WORDS)
         self._literals = list(numbers)
         self._scan = finder(self._literals, native=native)
 
@@ -64,6 +70,10 @@ class Engine:
         if not hits:
             return []
         spans: list[Span] = []
+        words = [at for number in self._words & hits.keys() for at in hits[number]]
+        if words:
+            words.sort()
+            spans.extend(named.values(text, words))
         for number, starts in hits.items():
             for rule in self._by_literal[number]:
                 spans.extend(_matches(rule, self._literals[number], text, starts))

@@ -1,0 +1,557 @@
+"""
+The redactor: removes secrets from the records of a family of sessions, in two passes over them.
+
+The first pass learns what is secret, the second takes it out. A record is looked at as it is serialised first, in one go; only
+where something may be in it are its strings gone through. What was not changed is the same record after as before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Protocol
+
+from satchel.contracts import Record
+from satchel.errors import JsonError, RedactionError, SatchelError
+from satchel.jsontext import RawText, dumps, loads
+from satchel.redaction.nested import FULL, NAMED, NUMBER, STRONG_ONLY, Edit, applied, edits, mode_of
+from satchel.redaction.registry import Forms, Hit, Registry
+from satchel.redaction.rules import RuleSet
+from satchel.redaction.spans import STRONG, Span
+from satchel.redaction.streams import Cut, Streams
+from satchel.redaction.tags import TagKey
+
+__all__ = ["Finder", "Policy", "Report", "SecretRedactor"]
+
+
+class Finder(Protocol):
+    """What the redactor needs of an engine: `satchel.redaction.engine.Engine` has it."""
+
+    rules: RuleSet
+
+    def find(self, text: str, /) -> list[Span]:
+        """Return what of a text is secret, in order, without overlaps."""
+        ...
+
+    def strong(self, text: str, /) -> list[Span]:
+        """Return what strong rules alone find in a text as it stands."""
+        ...
+
+    def may_hold(self, raw: bytes, /) -> bool:
+        """Return False only if no string of a serialised record can have a finding."""
+        ...
+
+    def named_value(self, names: tuple[str, ...], value: str | int, /) -> Span | None:
+        """Return what of a value is secret by the names it stands under, outermost first."""
+        ...
+
+
+class Policy(Protocol):
+    """What a user wants beside the rules."""
+
+    digest: str
+    """SHA-256 of all that shapes the output, in hex; "" where there is nothing."""
+
+    @property
+    def given(self) -> Mapping[str, str]:
+        """Values that have to go wherever they stand, with the id each goes by."""
+        ...
+
+    def allows(self, value: str, rule: str, /) -> bool:
+        """Return whether what a rule found may stay."""
+        ...
+
+    def find(self, text: str, /) -> Sequence[Span]:
+        """Return what the packs that are on find: home directories, addresses."""
+        ...
+
+    def may_hold(self, raw: bytes, /) -> bool:
+        """Return False only if `find` finds nothing in any string of a serialised record."""
+        ...
+
+
+class Report(Protocol):
+    """Counts what was found; it is told no value."""
+
+    def found(self, *, rule: str, strength: int, tag: str, session: str, kind: str, names: tuple[str, ...], again: bool) -> None:
+        """
+        Count one finding.
+
+        Args:
+            names: The names that it stands under in its record, outermost first.
+            again: It is known from elsewhere in the family alone.
+        """
+        ...
+
+
+_BITS = 20
+_MASK = (1 << _BITS) - 1
+_LONGEST_PLACE = 80
+
+
+class SecretRedactor:
+    """
+    Keeps the promise of `satchel.contracts.Redactor`.
+
+    Args:
+        tags: The key of the tags in placeholders.
+        forms: Gives the encoded forms of a value.
+    """
+
+    def __init__(
+        self,
+        engine: Finder,
+        *,
+        tags: TagKey,
+        policy: Policy | None = None,
+        report: Report | None = None,
+        forms: Forms | None = None,
+        native: bool = True,
+    ) -> None:
+        self._engine = engine
+        self._policy = policy
+        self._tags = tags
+        self._report = report
+        given = policy.given if policy is not None else {}
+        self._least = min([6, *map(len, given)])
+        order = [rule.id for rule in engine.rules.rules]
+        self.registry = Registry(order=order, given=given, forms=forms, native=native)
+        """What was found in this family; a gate looks for it in what is written."""
+        self._session = ""
+        self._marks = bytearray(1 << (_BITS - 3))
+        self._learned = False
+        self._told: set[int] = set()
+        self._named: dict[tuple[str, ...], bool] = {}
+        self._columns: dict[tuple[str, ...], bool] = {}
+        self._streams = Streams()
+        self._cuts: Sequence[Cut] = ()
+        self._learning = False
+
+    def __repr__(self) -> str:
+        return "SecretRedactor()"
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the rules and of what the policy adds, lower-case hex."""
+        more = self._policy.digest if self._policy is not None else ""
+        if not more:
+            return self._engine.rules.digest
+        import hashlib
+
+        return hashlib.sha256(f"{self._engine.rules.digest}+{more}".encode()).hexdigest()
+
+    # ------------------------------------------------------------------------------------------------ the contract
+
+    def begin(self) -> None:
+        """Start a new family: forget what was learned of the last one."""
+        self.registry.clear()
+        if self._learned:
+            self._marks = bytearray(len(self._marks))
+        self._learned = False
+        self._told.clear()
+        self._streams.clear()
+        self._session = ""
+
+    def enter(self, session_id: str, /) -> None:
+        """Say whose records come next: for the report, and for the place in an error."""
+        self._session = session_id
+
+    def learn(self, records: Iterable[Record], /) -> None:
+        """
+        Learn what is secret in a session's records.
+
+        Raises:
+            RedactionError: It can't be told for a record.
+        """
+        self._learned = True
+        self._streams.end()
+        for record in records:
+            self._guarded(self._learn, record)
+
+    def apply(self, records: Iterable[Record], /) -> Iterator[Record]:
+        """
+        Yield a session's records without what is secret, those that hold nothing of it as they are.
+
+        Raises:
+            RedactionError: It can't be told for a record.
+        """
+        registry = self.registry
+        self._streams.settle((value, registry.rule_of(value) or "") for value in registry.spreading)
+        for record in records:
+            yield self._guarded(self._apply, record)
+
+    def text(self, text: str, /) -> str:
+        """Return a text that stands outside the records, a title say, without what is secret. Raises RedactionError."""
+        return self._loose(text, FULL)
+
+    def identifier(self, text: str, /) -> str:
+        """Return an id without what is secret for sure: an id that other things hang on is not judged by what it looks like."""
+        return self._loose(text, STRONG_ONLY)
+
+    def clean(self, text: str, /) -> str:
+        """
+        Return a text without what is secret in it: one family by itself, learned and applied at once.
+
+        Raises:
+            RedactionError: It can't be told.
+        """
+        self.begin()
+        self._learned = True
+        record = Record("text", None, text)
+        self._guarded(self._learn, record)
+        return str(self._guarded(self._apply, record).data)
+
+    # ------------------------------------------------------------------------------------------------ failing closed
+
+    def _guarded(self, work: Callable[[Record], Any], record: Record) -> Any:
+        try:
+            return work(record)
+        except SatchelError:
+            raise
+        except Exception as error:
+            failure = self._failure(error, record)
+        # Outside of the handler: what failed may hold a text, and must not hang on to the error.
+        raise failure
+
+    def _failure(self, error: Exception, record: Record | None) -> RedactionError:
+        rule = getattr(error, "rule", None)
+        by = f" (rule {rule})" if isinstance(rule, str) and rule in self._engine.rules.ids else ""
+        where = "a text outside the records" if record is None else _place(record)
+        session = f" of session {self._session[:_LONGEST_PLACE]}" if self._session else ""
+        return RedactionError(
+            f"secrets could not be removed{by}: {type(error).__name__} at {where}{session}; nothing of it was written",
+            subject=self._session or None,
+        )
+
+    # ------------------------------------------------------------------------------------------------ learning
+
+    def _may_hold(self, raw: bytes) -> bool:
+        return self._engine.may_hold(raw) or (self._policy is not None and self._policy.may_hold(raw))
+
+    def _learn(self, record: Record) -> None:
+        self._learning = True
+        if type(record.data) is dict and record.raw is not None:
+            self._streams.take(record, hash((record.kind, record.key)), self._in_pieces)
+        if not self._may_hold(self._serialised(record)):
+            return
+        found = self._edits(record)
+        for _, edit in found:
+            hit = edit.hit
+            self.registry.add(hit.value, hit.rule, hit.strength)
+            self._tell(record, edit, again=False)
+        if found:
+            at = hash((record.kind, record.key)) & _MASK
+            self._marks[at >> 3] |= 1 << (at & 7)
+
+    def _in_pieces(self, text: str) -> Sequence[Hit]:
+        """Find what is secret in the joined pieces of a stream."""
+        if not self._may_hold(text.encode("utf-8", "surrogatepass")):
+            return ()
+        found = self._judge(text, (), FULL)
+        for hit in found:
+            self.registry.add(hit.value, hit.rule, hit.strength)
+        return found
+
+    def _serialised(self, record: Record) -> bytes:
+        """Return all that a record says in one piece."""
+        raw = record.raw
+        if raw is not None:
+            # Files that are read as a whole say the same twice; what differs is looked at closely.
+            return raw if record.kind == "line" or not isinstance(record.data, dict | list) else raw + b"\n" + _json(record.data)
+        data = record.data
+        if isinstance(data, str):
+            return data.encode("utf-8", "surrogatepass")
+        if type(data) is not dict:
+            return _json(data)
+        columns = tuple(data)
+        odd = self._columns.get(columns)
+        if odd is None:
+            if len(self._columns) > 256:
+                self._columns.clear()
+            odd = self._columns[columns] = any(map(self._is_odd, columns))
+        try:
+            # Nearly all values of a row are texts, times and nothing.
+            text = "\n".join([value for value in data.values() if type(value) is str]).encode()
+        except UnicodeEncodeError:
+            text = "\n".join([value for value in data.values() if type(value) is str]).encode("utf-8", "surrogatepass")
+        rest = [_bytes(value) for value in data.values() if type(value) not in _USUAL]
+        if odd:
+            rest.append(_json({key: value for key, value in data.items() if type(value) in (str, int)}))
+        return b"\n".join((text, *rest)) if rest else text
+
+    def _is_odd(self, column: str) -> bool:
+        """Return whether the name of a column says that a secret is in it, or is one."""
+        return self._is_named((column,)) or bool(self._engine.find(column))
+
+    # ------------------------------------------------------------------------------------------------ applying
+
+    def _apply(self, record: Record) -> Record:
+        self._learning = False
+        place = hash((record.kind, record.key))
+        at = place & _MASK
+        self._cuts = self._streams.cuts(place)
+        is_marked = not self._learned or self._marks[at >> 3] & 1 << (at & 7) or self._cuts
+        if not is_marked and not (self.registry.is_looked_for and self.registry.holds(record.json or self._serialised(record))):
+            key = self._key(record)
+            return record if key is record.key else _copy(record, key=key)
+        found = self._edits(record)
+        key = self._key(record)
+        if not found:
+            return record if key is record.key else _copy(record, key=key)
+        for _, edit in found:
+            self._tell(record, edit, again=True)
+        return self._changed(record, found, key)
+
+    def _key(self, record: Record) -> Any:
+        key = record.key
+        return self.identifier(key) if type(key) is str and record.kind not in _ROWS else key
+
+    def _edits(self, record: Record) -> list[tuple[Any, Edit]]:
+        """Return what has to go from a record, each with the part of it that it is in: a column, or None for its text."""
+        data, raw = record.data, record.raw
+        judge, least = self._judge, self._least
+        if raw is not None:
+            text = raw.decode("utf-8", "surrogateescape")
+            found: list[tuple[Any, Edit]] = [(None, edit) for edit in edits(text, judge, least=least)]
+            if not _is_said_by(raw, data):
+                found += [(_DATA, edit) for edit in edits(_exact(data), judge, least=least)]
+            return found
+        if isinstance(data, str):
+            return [(None, edit) for edit in edits(data, judge, least=least)]
+        if not _is_row(data):
+            return [(_DATA, edit) for edit in edits(_exact(data), judge, least=least)]
+        found = []
+        for column, value in data.items():
+            if len(column) >= least and self._columns.get(tuple(data), True):
+                found += [(_Name(column), edit) for edit in _of_hits(judge(column, (), FULL))]
+            if type(value) is int:
+                found += [(column, edit) for edit in _of_hits(judge(str(value), (column,), NUMBER))]
+            elif value is not None and type(value) is not float and type(value) is not bool:
+                found += [(column, edit) for edit in edits(_text(value), judge, (column,), mode_of(column), least=least)]
+        return found
+
+    def _changed(self, record: Record, found: Sequence[tuple[Any, Edit]], key: Any) -> Record:
+        data, raw = record.data, record.raw
+        of_text = [edit for part, edit in found if part is None]
+        of_data = [edit for part, edit in found if part is _DATA]
+        if raw is not None:
+            new = applied(raw.decode("utf-8", "surrogateescape"), of_text)
+            bare = new.encode("utf-8", "surrogateescape")
+            if isinstance(data, str):
+                data = new
+            elif of_data:
+                data = loads(applied(_exact(data), of_data))
+            elif data is not None and of_text and _is_said_by(raw, data):
+                data = loads(bare)
+            return Record(record.kind, key, data, bare, record.plain)
+        if isinstance(data, str):
+            return Record(record.kind, key, applied(data, of_text), None, record.plain)
+        if of_data:
+            return Record(record.kind, key, loads(applied(_exact(data), of_data)), None, False)
+        row: dict[str, Any] = {}
+        plain = record.plain
+        for column, value in data.items():
+            own = [edit for part, edit in found if part == column and type(part) is str]
+            name = applied(column, [edit for part, edit in found if type(part) is _Name and part == column])
+            while name != column and (name in data or name in row):
+                name += "+"
+            plain = plain and name == column
+            row[name] = _restored(value, own) if own else value
+        return Record(record.kind, key, row, None, plain)
+
+    # ------------------------------------------------------------------------------------------------ judging
+
+    def _is_named(self, names: tuple[str, ...]) -> bool:
+        """Return whether a value under these names can be secret for their sake."""
+        known = self._named.get(names)
+        if known is None:
+            if len(self._named) > 20_000:
+                self._named.clear()
+            probe: str | int = _PROBE_NUMBER if names[-1:] == ("",) else _PROBE
+            known = self._named[names] = self._engine.named_value(names, probe) is not None
+        return known
+
+    def _judge(self, text: str, names: tuple[str, ...], mode: int) -> list[Hit]:
+        """Return what of a string has to go."""
+        spans: list[Span] = []
+        if mode == FULL:
+            if len(text) >= self._least:
+                spans += self._engine.find(text)
+                if self._policy is not None:
+                    spans += self._policy.find(text)
+        elif mode == STRONG_ONLY:
+            spans += [span for span in self._engine.find(text) if span.strength >= STRONG]
+        if mode == NUMBER:
+            if self._is_named_number(names):
+                named = self._engine.named_value(names, int(text))
+                spans += [Span(0, len(text), named.rule, named.strength)] if named is not None else []
+        elif mode != STRONG_ONLY and names and self._is_named(names):
+            named = self._engine.named_value(names, text)
+            spans += [named] if named is not None else []
+        hits = [self._hit(text, span) for span in spans] if spans else []
+        if not self._learning and self.registry.is_looked_for and mode != NAMED:
+            known = self.registry.find(text)
+            if known:
+                hits += [hit._replace(new=self._placeholder(hit.rule, hit.value)) for hit in known]
+        if self._cuts and not self._learning:
+            hits += [
+                Hit(cut.start, cut.start + len(cut.text), cut.rule, STRONG, cut.value, self._placeholder(cut.rule, cut.value))
+                for cut in self._cuts
+                if text.startswith(cut.text, cut.start)
+            ]
+        if not hits:
+            return hits
+        if self._policy is not None:
+            hits = [hit for hit in hits if not self._policy.allows(hit.value, hit.rule)]
+        return self._settled(text, hits) if len(hits) > 1 else hits
+
+    def _is_named_number(self, names: tuple[str, ...]) -> bool:
+        key = (*names, "\0")
+        known = self._named.get(key)
+        if known is None:
+            known = self._named[key] = self._engine.named_value(names, _PROBE_NUMBER) is not None
+        return known
+
+    def _hit(self, text: str, span: Span) -> Hit:
+        value = text[span.start : span.end]
+        if not self._learning:
+            value = self.registry.original(value) or value
+        return Hit(span.start, span.end, span.rule, span.strength, value, self._placeholder(span.rule, value))
+
+    def _placeholder(self, rule: str, value: str) -> str:
+        if self._learning:
+            return ""
+        return f"[REDACTED:{self.registry.rule_of(value) or rule}:{self._tags.tag(value)}]"
+
+    def _settled(self, text: str, hits: list[Hit]) -> list[Hit]:
+        """Return hits in order; of those that overlap one is left: the first, or the one that spans all, stretched to hold all."""
+        out: list[Hit] = []
+        for hit in sorted(hits, key=lambda hit: (hit.start, -hit.end, -hit.strength)):
+            if out and hit.start < out[-1].end:
+                last = out[-1]
+                if hit.end > last.end:
+                    value = text[last.start : hit.end]
+                    rule = last.rule if last.strength >= hit.strength else hit.rule
+                    strength = max(last.strength, hit.strength)
+                    out[-1] = Hit(last.start, hit.end, rule, strength, value, self._placeholder(rule, value))
+                elif hit.end == last.end and hit.start == last.start and hit.strength > last.strength:
+                    out[-1] = hit
+                continue
+            out.append(hit)
+        return out
+
+    def _loose(self, text: str, mode: int) -> str:
+        self._learning = False
+        try:
+            found = edits(text, self._judge, mode=mode, least=self._least) if mode == FULL else _of_hits(self._judge(text, (), mode))
+            return applied(text, found) if found else text
+        except SatchelError:
+            raise
+        except Exception as error:
+            failure = self._failure(error, None)
+        raise failure
+
+    # ------------------------------------------------------------------------------------------------ telling
+
+    def _tell(self, record: Record, edit: Edit, *, again: bool) -> None:
+        if self._report is None:
+            return
+        hit = edit.hit
+        place = hash((self._session, record.kind, record.key, edit.start, edit.end, edit.names))
+        if place in self._told:
+            return
+        self._told.add(place)
+        self._report.found(
+            rule=self.registry.rule_of(hit.value) or hit.rule,
+            strength=hit.strength,
+            tag=self._tags.tag(hit.value),
+            session=self._session,
+            kind=record.kind,
+            names=edit.names,
+            again=again,
+        )
+
+
+# ---------------------------------------------------------------------------------------------------------- parts of a record
+
+_PROBE = "x9K2mQ7vT4bW8nR3pL6z"
+_PROBE_NUMBER = 48213977
+_ROWS = frozenset(["messages", "sessions"])
+_DATA = object()
+"""The part of a record that its data is, where it has no text of its own."""
+_USUAL = frozenset([str, int, float, bool, type(None)])
+_FLAT = _USUAL | {bytes, RawText}
+
+
+class _Name(str):
+    """The name of a column, as a part of a record."""
+
+    __slots__ = ()
+
+
+def _of_hits(hits: Iterable[Hit]) -> list[Edit]:
+    return [Edit(hit.start, hit.end, hit.new, hit, ()) for hit in hits]
+
+
+def _bytes(value: Any) -> bytes:
+    if isinstance(value, bytes):
+        return value
+    return value.data if isinstance(value, RawText) else _json(value)
+
+
+def _text(value: Any) -> str:
+    """Return a column's value as text in which every byte that is none is a character of its own."""
+    if isinstance(value, str):
+        return value
+    return _bytes(value).decode("utf-8", "surrogateescape")
+
+
+def _restored(value: Any, own: Sequence[Edit]) -> Any:
+    """Return a column's value with its edits made, of the type that it was; a number becomes a text."""
+    if isinstance(value, str):
+        return applied(value, own)
+    if isinstance(value, int):
+        return own[0].new
+    data = applied(_text(value), own).encode("utf-8", "surrogateescape")
+    return RawText(data) if isinstance(value, RawText) else data
+
+
+def _json(data: Any) -> bytes:
+    try:
+        return dumps(data)
+    except JsonError:
+        import json
+
+        return json.dumps(data, default=str).encode()
+
+
+def _exact(data: Any) -> str:
+    """Return JSON that gives the same value again, NaN and halves of surrogate pairs too."""
+    import json
+
+    return json.dumps(data)
+
+
+def _is_row(data: Any) -> bool:
+    return type(data) is dict and all(type(value) in _FLAT for value in data.values())
+
+
+def _is_said_by(raw: bytes, data: Any) -> bool:
+    """Return whether a record's bytes say all that its data say."""
+    if data is None:
+        return True
+    if isinstance(data, str):
+        return raw == data.encode("utf-8", "surrogatepass")
+    try:
+        return bool(loads(raw) == data)
+    except JsonError:
+        return False
+
+
+def _copy(record: Record, *, key: Any) -> Record:
+    return Record(record.kind, key, record.data, record.raw, record.plain)
+
+
+def _place(record: Record) -> str:
+    """Return where a record is, without a word of what it says."""
+    key = record.key
+    return f"{record.kind} {int(key)}" if isinstance(key, int) else f"a record of {record.kind}"
