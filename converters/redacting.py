@@ -269,52 +269,66 @@ def _learned(redactor: Redactor, source: _Source) -> None:
     redactor.learn(Record("text", number, piece.text) for number, piece in enumerate(_pieces(source)))
 
 
-def _clean(redactor: Redactor, source: _Source, hear: Hear | None) -> Iterator[tuple[str, bool]]:
+def _clean(redactor: Redactor, source: _Source, report: Report, hear: Hear) -> Iterator[tuple[str, bool]]:
     """Yield a text in order, without what is secret, and whether something went from the part."""
     places: Places | None = getattr(redactor, "places", None)
     done = 0
     for number, piece in enumerate(_pieces(source)):
         record = Record("text", number, piece.text)
         if places is None:
-            # A redactor that keeps no text has no places to tell.
-            (record,) = redactor.apply([record])
-            yield str(record.data), True
+            yield _shape(redactor, piece), True
             continue
+        found = places(record)
+        report.looked(source.name, opened=bool(found))
+        if found:
+            report.changed(source.name)
         parts: list[str] = []
         # A secret that reached out of the last part was taken out with it.
         at = piece.begin + max(0, done)
-        for edit in places(record):
-            if edit.end <= at or edit.start >= piece.end:
+        for place in found:
+            if place.end <= at or place.start >= piece.end:
                 continue
-            parts += (piece.text[at : max(at, edit.start)], edit.new)
-            at = edit.end
-            if hear is not None:
-                hear(_finding(redactor, source, piece, edit))
+            parts += (piece.text[at : max(at, place.start)], place.new)
+            at = place.end
+            if place.rule == "media":
+                report.media(source.name)
+                continue
+            kind = "json" if place.names else "text"
+            names, session = place.names, source.name
+            again, tag = place.again, place.tag
+            report.found(rule=place.rule, strength=place.strength, tag=tag, session=session, kind=kind, names=names, again=again)
+            hear(_finding(source, piece, place))
         done = at - piece.end
         parts.append(piece.text[at : piece.end] if at < piece.end else "")
         yield "".join(parts), len(parts) > 1
+
+
+def _shape(redactor: Redactor, piece: _Piece) -> str:
+    """Return what a redactor leaves that keeps no text, and so has no places to tell: JSON stays JSON, lines stay lines."""
+    text = piece.text[piece.begin : piece.end]
+    ending = "\n" if text.endswith("\n") else ""
+    body = text.strip(" \t\r\n\ufeff")
+    values = [jsontext.loads(body)] if _is_json(body) else text.removesuffix("\n").split("\n")
+    records = redactor.apply(Record("text", number, value) for number, value in enumerate(values))
+    shapes = (record.data if isinstance(record.data, str) else jsontext.dumps(record.data).decode() for record in records)
+    return "\n".join(shapes) + ending
 
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,39}")
 _STRENGTHS = {1: "weak", 2: "medium", 3: "strong"}
 
 
-def _finding(redactor: Redactor, source: _Source, piece: _Piece, edit: Any) -> Finding:
-    hit = edit.hit
-    before = piece.text.rfind("\n", 0, edit.start)
-    described: Callable[[Any], tuple[str, str, bool]] = getattr(redactor, "described")  # noqa: B009
-    rule, tag, again = described(hit)
-    name = edit.names[-1] if edit.names and _NAME.fullmatch(edit.names[-1]) else ""
+def _finding(source: _Source, piece: _Piece, place: Any) -> Finding:
     return Finding(
         file=source.name,
-        line=piece.line + piece.text.count("\n", 0, edit.start),
-        column=edit.start - before,
-        rule=rule,
-        strength=_STRENGTHS.get(hit.strength, "strong"),
-        length=_class_of(len(hit.value)),
-        tag=tag,
-        again=again,
-        name=name,
+        line=piece.line + piece.text.count("\n", 0, place.start),
+        column=place.start - piece.text.rfind("\n", 0, place.start),
+        rule=place.rule,
+        strength=_STRENGTHS[place.strength],
+        length=_class_of(place.length),
+        tag=place.tag,
+        again=place.again,
+        name=place.names[-1] if place.names and _NAME.fullmatch(place.names[-1]) else "",
     )
 
 
@@ -512,7 +526,7 @@ class _Run:
             if enter is not None:
                 enter(source.name)
         if output is None:
-            for _ in _clean(self._redactor, source, self._hear):
+            for _ in _clean(self._redactor, source, self._outcome.report, self._hear):
                 pass
             self._outcome.files += 1
             source.check()
@@ -564,7 +578,7 @@ class _Run:
             return False
         changed = False
         with _packed(source.packing, write) as pack:
-            for text, touched in _clean(self._redactor, source, self._hear):
+            for text, touched in _clean(self._redactor, source, self._outcome.report, self._hear):
                 data = source.encoded(text)
                 self._outcome.bytes += len(data)
                 changed = changed or touched
