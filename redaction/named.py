@@ -16,7 +16,7 @@ from typing import Literal, NamedTuple
 from satchel.redaction.checks import entropy, is_placeholder
 from satchel.redaction.spans import MEDIUM, STRONG, Span
 
-__all__ = ["KINDS", "WORDS", "judged", "named_value", "values"]
+__all__ = ["DISGUISE", "KINDS", "SPACED", "VERBS", "WORDS", "judged", "named_value", "values"]
 
 Class = Literal["password", "secret", "pin", "weak"]
 
@@ -74,6 +74,7 @@ _TAILS = frozenset(
     " page form button screen dialog modal component context ref refs reference arn alias scope scopes role roles mode method methods"
     " algorithm alg algo bits bytes encoding charset chars char separator sep delimiter func function fn callback cb test tests spec mock"
     " fixture var variable env environment bucket buckets cache caches pool queue stream reader writer parser generator gen iter iterator"
+    " py pyc pyi js mjs jsx tsx rb go rs java kt swift php cpp hpp md txt json yaml yml toml html css scss svg png csv lock"
     " exists missing invalid empty null none bool flag flags level order sort domain host hostname port server region zone account user"
     " username users owner email mail issuer audience subject claims claim payload body request response req res data info details meta"
     " metadata fingerprint thumbprint digest checksum public pub pem crt cert certificate hsm kms vault".split()
@@ -194,18 +195,23 @@ _SENTENCE = re.compile(
     [`"'*(<\[]{0,3} (?P<value> [^\s`"'<>]{6,512} )
     """
 )
-_SPACED = re.compile(
-    r"(?i)(?:api|access|secret|private|client|auth|bearer|refresh|session|bot|encryption|signing|master|service|license|deploy|account|app|admin|root|user|db|database|webhook|redis|smtp|mysql|postgres|ssh|ftp|ldap"
-    r"|wifi|vpn|login|email|mail|master|staging|production|github|gitlab|sudo|basic|proxy|mongo|rabbitmq|wallet)\Z"
+SPACED = frozenset(
+    "api access secret private client auth bearer refresh session bot encryption signing master service license"
+    " deploy account app admin root user db database webhook redis smtp mysql postgres ssh ftp ldap wifi vpn login email mail master staging production github gitlab sudo basic proxy mongo rabbitmq wallet".split()
 )
+"""What stands before a name of two words in prose: "api key", "redis pass"."""
+
+DISGUISE = re.compile("[\\x00-\\x08\\x0e-\\x1f\\\\%&\\x7f-\\x9f\\xad\\u200b-\\u200f\\u2060-\\u2064\\ufeff]")
+"""A character behind which text may be written otherwise than it is read."""
 
 
-def values(text: str, starts: Sequence[int]) -> Iterator[Span]:
+def values(text: str, starts: Sequence[int], again: list[int]) -> Iterator[Span]:
     """
     Yield what is secret by its name.
 
     Args:
         starts: Where one of `WORDS` stands, in rising order.
+        again: Takes where nothing is found, and another reading of the text may show more.
     """
     past = -1
     for at in starts:
@@ -221,19 +227,26 @@ def values(text: str, starts: Sequence[int]) -> Iterator[Span]:
         past = end
         identifier = text[begin:end]
         name = judged(identifier)
-        if name is None or (name.klass == "weak" and name.kind == "named") or identifier in _VERBS:
+        if name is None or (name.klass == "weak" and name.kind == "named") or identifier in VERBS:
             # In prose a name has a space in it: "api key", "access token".
             if begin > 3 and text[begin - 1] in " \t" and len(identifier) < 12:
-                word = _SPACED.search(text, max(0, begin - 18), begin - 1)
-                joined = judged(word.group() + "_" + identifier) if word else None
-                if word is not None and joined is not None:
-                    name, begin = joined, word.start()
+                words = text[max(0, begin - 24) : begin - 1].split()
+                word = words[-1].lstrip("*_`\"'(") if words else ""
+                if word.lower() in SPACED:
+                    joined = judged(word + "_" + identifier)
+                    if joined is not None:
+                        name, begin = joined, begin - 1 - len(word)
             if name is None:
                 continue
         span = _value(text, begin, end, name)
         if span is not None:
             yield span
-        elif name.klass in ("password", "secret"):
+            if DISGUISE.match(text, span.end):
+                again.append(begin)
+            continue
+        if DISGUISE.search(text, end, end + 64):
+            again.append(begin)
+        if name.klass in ("password", "secret"):
             yield from _column(text, begin, end, name)
 
 
@@ -311,10 +324,10 @@ _SETS = re.compile(r"(?i)(?:\b(?:env|arg|setx|export|setenv|\#define|add-authtok
 
 def _after_blank(text: str, begin: int, end: int, at: int, name: _Name) -> Span | None:
     """A name and a blank make an assignment in commands and in a few other places only: `--password value`, `ENV NAME value`."""
-    if text[begin:end] in _VERBS:
+    if text[begin:end] in VERBS:
         return None
     option = text[begin : begin + 1] == "-" and (begin == 0 or text[begin - 1] in " \t\n\"'`(,[")
-    sets = _SETS.search(text, max(0, begin - 24), begin) is not None
+    sets = begin > 2 and text[begin - 1] in " \t" and _SETS.search(text, max(0, begin - 24), begin) is not None
     opened = _OPENED.match(text, at)
     if opened is not None and "\n" not in opened.group():
         quoted = _quoted(text, opened, name)
@@ -372,16 +385,17 @@ def _quoted(text: str, opened: re.Match[str], name: _Name) -> Span | None:
     return _tested(text, at, stop, name, firm=True, quoted=True) if not called or name.klass != "weak" else None
 
 
-_VERBS = frozenset(("pass", "Pass", "pat", "Pat", "key", "Key", "keys", "pin"))
+VERBS = frozenset(("pass", "Pass", "pat", "Pat", "key", "Key", "keys", "pin"))
 """Words that are names only where a sign makes them so."""
 
+_LINK_WORD = re.compile(" (?:as|is|for) ", re.IGNORECASE)
 _SAID_BEFORE = re.compile(
     r"(?i)(?<!\S)[\"'`(]?(?P<value>[^\s\"'`]{8,512})[\"'`)]?,?[ \t]+(?:as|is|for)[ \t]+(?:(?:the|my|our|your|a|an|new|this)[ \t]+)?(?:[a-z-]{1,20}[ \t]+){0,3}\Z"
 )
 
 
 def _in_sentence(text: str, begin: int, end: int, name: _Name) -> Span | None:
-    if name.klass == "weak" or text[begin:end] in _VERBS:
+    if name.klass == "weak" or text[begin:end] in VERBS:
         return None
     said = _SENTENCE.match(text, end)
     if said is not None:
@@ -393,7 +407,9 @@ def _in_sentence(text: str, begin: int, end: int, name: _Name) -> Span | None:
             span = _tested(text, start, _trimmed(text, start, cut), name, firm=False)
             if span is not None:
                 return span
-    before = _SAID_BEFORE.search(text, max(0, begin - 160), begin) if text[begin - 1 : begin] == " " else None
+    before = None
+    if text[begin - 1 : begin] == " " and _LINK_WORD.search(text, max(0, begin - 64), begin) is not None:
+        before = _SAID_BEFORE.search(text, max(0, begin - 160), begin)
     if before is not None:
         start, stop = before.span("value")
         value = text[start:stop]
