@@ -12,14 +12,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from satchel.redaction.personal import KINDS
 from satchel.redaction.spans import MEDIUM, STRONG, WEAK
 
-__all__ = ["REPORT", "Report", "Session", "place"]
+__all__ = ["REPORT", "STRENGTHS", "Report", "Session", "place", "sentences"]
 
 REPORT = 1
 """Version of the report's form (docs/redaction.md)."""
 
-_STRENGTHS = {STRONG: "strong", MEDIUM: "medium", WEAK: "weak"}
+STRENGTHS = {STRONG: "strong", MEDIUM: "medium", WEAK: "weak"}
 # Keys that are data rather than names of a format: they would tell what a report must not.
 _NAME = re.compile(r"[A-Za-z_$][A-Za-z0-9_$-]{0,39}")
 _FIELDS = 500
@@ -116,11 +117,11 @@ class Report:
         tags: dict[str, set[str]] = {}
         for session in self.sessions.values():
             for (rule, where, strength, way, tag), count in session.hits.items():
-                entry = by_rule.setdefault(rule, {"replaced": 0, "distinct": 0, "sessions": 0, "strength": _STRENGTHS[strength]})
+                entry = by_rule.setdefault(rule, {"replaced": 0, "distinct": 0, "sessions": 0, "strength": STRENGTHS[strength]})
                 entry["replaced"] += count
                 tags.setdefault(rule, set()).add(tag)
                 fields[where] += count
-                strengths[_STRENGTHS[strength]] += count
+                strengths[STRENGTHS[strength]] += count
                 ways[way] += count
             for rule in {rule for rule, *_ in session.hits}:
                 by_rule[rule]["sessions"] += 1
@@ -181,3 +182,36 @@ def _random(name: str) -> bool:
     """Return whether a key looks drawn by lot: letters and digits change places often."""
     turns = sum(a.isdigit() != b.isdigit() for a, b in zip(name, name[1:], strict=False))
     return turns > 3 or "REDACTED" in name
+
+
+def sentences(report: Report, *, unit: str, verb: str = "removed") -> list[str]:
+    """
+    Return what people are told at the end of a run: how many secrets of which kinds went, and that this does not make them safe.
+
+    Args:
+        unit: What was gone through: "session", "file".
+        verb: What was done with them: "removed", "found".
+    """
+    kinds = report.secrets()
+    secret = {rule: count for rule, count in kinds.items() if rule not in KINDS}
+    personal = {rule: count for rule, count in kinds.items() if rule in KINDS}
+    said: list[str] = []
+    if secret:
+        total, touched = sum(secret.values()), report.touched()
+        of = f" of {len(secret)} kinds" if len(secret) > 1 else ""
+        said.append(f"{_counted(total, 'secret')}{of} {verb} in {_counted(touched, unit)}: {_listed(secret)}")
+    if personal:
+        said.append(f"personal data {verb}: {_listed(personal)}")
+    if secret:
+        said.append("redacting is not rotating: whoever saw them has them, so replace these secrets where they are valid")
+    return said or [f"no secret {verb}"]
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
+
+
+def _listed(kinds: Mapping[str, int], most: int = 12) -> str:
+    shown = [f"{rule} {count:,}" for rule, count in list(kinds.items())[:most]]
+    more = len(kinds) - len(shown)
+    return ", ".join(shown) + (f", and {_counted(more, 'other kind')}" if more else "")
