@@ -15,7 +15,8 @@ from satchel.redaction import named
 from satchel.redaction.literals import Hits, finder
 from satchel.redaction.rules import Rule, RuleSet
 from satchel.redaction.spans import STRONG, Span, merged
-from satchel.redaction.views import hides, views
+from satchel.redaction.views import View, hides, views
+from satchel.redaction.wraps import joined
 
 __all__ = ["MASK", "Engine"]
 
@@ -84,6 +85,7 @@ class Engine:
         again: list[int] = []
         if hits:
             spans = self._matches(text, hits, again)
+            self._read_broken(text, spans, again)
         if hidden and hides(text):
             self._read_otherwise(text, 0, len(text), spans, hot=bool(hits))
         else:
@@ -95,9 +97,33 @@ class Engine:
         """Add what is found in other readings of a part of a text."""
         for view in views(text[start:end], hot=hot):
             hits = self._scan(_folded(view.text))
-            if hits:
-                for span in self._matches(view.text, hits, []):
-                    spans.append(Span(start + view.start(span.start), start + view.end(span.end), span.rule, span.strength))
+            if not hits:
+                continue
+            found = self._matches(view.text, hits, again := [])
+            for span in found:
+                spans.append(Span(start + view.start(span.start), start + view.end(span.end), span.rule, span.strength))
+            inner: list[Span] = []
+            self._read_broken(view, inner, again, found)
+            spans.extend(Span(start + span.start, start + span.end, span.rule, span.strength) for span in inner)
+
+    def _read_broken(self, text: str | View, spans: list[Span], again: list[int], found: Sequence[Span] | None = None) -> None:
+        """Add what is found where lines are put together that were one: at findings and hits that end with a line."""
+        plain = text if isinstance(text, str) else text.text
+        if "\n" not in plain:
+            return
+        places = [span.start for span in (spans if found is None else found) if _BREAK.match(plain, span.end)]
+        places += [at for at in again if _BROKEN_RUN.match(plain, at)]
+        past = -1
+        for at in sorted(places):
+            if at < past:
+                continue
+            view = joined(text, at)
+            if view is None:
+                continue
+            past = at + 1
+            hits = self._scan(_folded(view.text))
+            for span in self._matches(view.text, hits, []):
+                spans.append(Span(view.start(span.start), view.end(span.end), span.rule, span.strength))
 
     def _matches(self, text: str, hits: Hits, again: list[int]) -> list[Span]:
         """Return what is found at the hits; where another reading of the text may show more is added to `again`."""
@@ -263,7 +289,7 @@ def _rule_matches(rule: Rule, text: str, starts: Sequence[int], again: list[int]
                 again.append(start)
         else:
             failed += 1
-            if named.DISGUISE.search(text, start, start + 64):
+            if named.DISGUISE.search(text, start, start + 64) or _BROKEN_RUN.match(text, start):
                 again.append(start)
             if failed >= _TRIES:
                 # A literal that stands again and again in its own run: what failed so often fails in the rest of it too.
@@ -272,6 +298,9 @@ def _rule_matches(rule: Rule, text: str, starts: Sequence[int], again: list[int]
 
 
 _MANY = 1024
+# What stands at the end of a line that goes on in the next one; and a token that reaches so far.
+_BREAK = re.compile(r"[\"'`]?[ \t]*(?:\+|\.{1,2}|&|\|\||[│┃║|=])?[ \t]*\\?\r?\n")
+_BROKEN_RUN = re.compile(r"[A-Za-z0-9_\-+/=.]{2,512}[\"'`]?[ \t]*[│┃║|=\\+]?\r?\n")
 
 
 def _span(rule: Rule, text: str, match: re.Match[str], begin: int) -> Iterable[Span]:

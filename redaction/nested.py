@@ -18,7 +18,7 @@ from satchel.errors import JsonError
 from satchel.jsontext import loads
 from satchel.redaction.registry import Hit
 
-__all__ = ["FULL", "NAMED", "NUMBER", "STRONG_ONLY", "Edit", "Judge", "applied", "edits", "is_media", "mode_of"]
+__all__ = ["FULL", "NAMED", "NUMBER", "STRONG_ONLY", "Edit", "Judge", "Sieve", "applied", "edits", "is_media", "media_type", "mode_of"]
 
 FULL, STRONG_ONLY, NAMED, NUMBER = 0, 1, 2, 3
 """
@@ -31,6 +31,21 @@ Judge = Callable[[str, Names, int], Sequence[Hit]]
 """
 Says what of a string has to go, in order and without overlaps: takes the string, the names it stands under, and how to judge it.
 """
+
+
+class Sieve(NamedTuple):
+    """
+    How strings are judged.
+
+    Attributes:
+        judge: Says what of a string has to go.
+        least: Shorter strings are not judged.
+        media: Gives what comes in the place of a picture, a sound or a document, None where it stays; None where all of them stay.
+    """
+
+    judge: Judge
+    least: int = 6
+    media: Callable[[str], Hit | None] | None = None
 
 
 class Edit(NamedTuple):
@@ -70,23 +85,22 @@ def _edit(hit: Hit, names: Names) -> Edit:
 _DEPTH = 6
 _LARGEST = 8 << 20
 _PREFIX = "\0json:"
-_LEAST = 6
 _LEAST_NAMED = 4
 
 
-def edits(text: str, judge: Judge, names: Names = (), mode: int = FULL, *, depth: int = 0, least: int = _LEAST) -> list[Edit]:
+def edits(text: str, sieve: Sieve, names: Names = (), mode: int = FULL, *, depth: int = 0) -> list[Edit]:
     """
     Return what has to go from a text, which may be JSON: it is opened then, and each of its strings judged, keys too.
 
     Args:
         names: The names that the text stands under.
-        least: Shorter strings are not judged.
+        mode: How it is judged when it is no JSON.
     """
     begin = len(_PREFIX) if text.startswith(_PREFIX) else 0
     head = text[begin : begin + 64].lstrip(" \t\r\n\ufeff")[:1]
     if (head == "{" or head == "[") and depth <= _DEPTH and len(text) <= _LARGEST and _is_json(text[begin:] if begin else text):
-        return _Walk(text, judge, depth, least).walk(begin, names)
-    return [_edit(hit, names) for hit in judge(text, names, mode)]
+        return _Walk(text, sieve, depth).walk(begin, names)
+    return [_edit(hit, names) for hit in sieve.judge(text, names, mode)]
 
 
 def _is_json(text: str) -> bool:
@@ -132,24 +146,24 @@ def mode_of(name: str) -> int:
 
 _DATA_URI = re.compile(r"data:(?:image|audio|video|font|application)/[A-Za-z0-9.+-]{1,64}(?:;[a-z]{1,16}=[^;,]{1,64}){0,4};base64,")
 _BASE64 = re.compile(r"[A-Za-z0-9+/]+={0,2}\Z")
-_MAGIC: tuple[tuple[bytes, bytes | None], ...] = (
-    (b"\x89PNG\r\n\x1a\n", b"IEND\xaeB`\x82"),
-    (b"\xff\xd8\xff", b"\xff\xd9"),
-    (b"GIF87a", b";"),
-    (b"GIF89a", b";"),
-    (b"RIFF", None),
-    (b"%PDF-", None),
-    (b"OggS", None),
-    (b"ID3", None),
-    (b"\xff\xfb", None),
-    (b"fLaC", None),
-    (b"wOFF", None),
-    (b"wOF2", None),
-    (b"\x1aE\xdf\xa3", None),
-    (b"PK\x03\x04", None),
-    (b"BM", None),
-    (b"II*\0", None),
-    (b"MM\0*", None),
+_MAGIC: tuple[tuple[bytes, bytes | None, str], ...] = (
+    (b"\x89PNG\r\n\x1a\n", b"IEND\xaeB`\x82", "image/png"),
+    (b"\xff\xd8\xff", b"\xff\xd9", "image/jpeg"),
+    (b"GIF87a", b";", "image/gif"),
+    (b"GIF89a", b";", "image/gif"),
+    (b"RIFF", None, "image/webp"),
+    (b"%PDF-", None, "application/pdf"),
+    (b"OggS", None, "audio/ogg"),
+    (b"ID3", None, "audio/mpeg"),
+    (b"\xff\xfb", None, "audio/mpeg"),
+    (b"fLaC", None, "audio/flac"),
+    (b"wOFF", None, "font/woff"),
+    (b"wOF2", None, "font/woff2"),
+    (b"\x1aE\xdf\xa3", None, "video/webm"),
+    (b"PK\x03\x04", None, "application/zip"),
+    (b"BM", None, "image/bmp"),
+    (b"II*\0", None, "image/tiff"),
+    (b"MM\0*", None, "image/tiff"),
 )
 _SMALLEST = 64
 
@@ -168,7 +182,7 @@ def is_media(text: str, *, field: bool) -> bool:
     if len(body) < _SMALLEST or len(body) % 4 or not _BASE64.match(body):
         return False
     head, tail = base64.b64decode(body[:64]), base64.b64decode(body[-64:])
-    for magic, end in _MAGIC:
+    for magic, end, _ in _MAGIC:
         if head.startswith(magic):
             if magic == b"RIFF":
                 size = len(body) * 3 // 4 - body[-2:].count("=")
@@ -176,6 +190,17 @@ def is_media(text: str, *, field: bool) -> bool:
                 return head[8:12] != b"WEBP" or int.from_bytes(head[4:8], "little") + 8 in (size, size + 1)
             return end is None or tail.endswith(end)
     return False
+
+
+def media_type(text: str) -> tuple[str, int]:
+    """Return what kind of media a string is that is some, and how many bytes."""
+    uri = _DATA_URI.match(text)
+    body = text[uri.end() :] if uri is not None else text
+    head = base64.b64decode(body[:64])
+    size = len(body) * 3 // 4 - body[-2:].count("=")
+    if head.startswith(b"RIFF") and head[8:12] != b"WEBP":
+        return "audio/wav", size
+    return next((kind for magic, _, kind in _MAGIC if head.startswith(magic)), "media"), size
 
 
 # ---------------------------------------------------------------------------------------------------------- the walk
@@ -217,11 +242,12 @@ class _Frame:
 class _Walk:
     """One text that is JSON for sure."""
 
-    def __init__(self, text: str, judge: Judge, depth: int, least: int) -> None:
+    def __init__(self, text: str, sieve: Sieve, depth: int) -> None:
         self._text = text
-        self._judge = judge
+        self._sieve = sieve
+        self._judge = sieve.judge
+        self._least = sieve.least
         self._depth = depth
-        self._least = least
         self._edits: list[Edit] = []
         self._changed_keys: dict[int, str] = {}
 
@@ -283,17 +309,20 @@ class _Walk:
         if kind == _IS_ID or kind == _IS_CIPHER:
             mode = STRONG_ONLY
         elif len(said) >= _SMALLEST and is_media(said, field=kind == _IS_MEDIA):
+            hit = self._sieve.media(said) if self._sieve.media is not None else None
+            if hit is not None:
+                self._edits.append(Edit(begin, end, hit.new, hit, names))
             return
         if not names and len(said) < self._least:
             return
         if last == "chunk" and (plain := _text_in(said)) is not None:
             # Bytes of a stream: what goes from their text goes there.
-            found = edits(plain, self._judge, names[:-1], mode, depth=self._depth + 1, least=self._least)
+            found = edits(plain, self._sieve, names[:-1], mode, depth=self._depth + 1)
             if found:
                 new = base64.b64encode(applied(plain, found).encode()).decode()
                 self._edits.append(Edit(begin, end, new, found[0].hit, names))
             return
-        found = edits(said, self._judge, names, mode, depth=self._depth + 1, least=self._least)
+        found = edits(said, self._sieve, names, mode, depth=self._depth + 1)
         if found:
             self._edits += _lifted(found, self._text, begin, end)
 

@@ -7,16 +7,19 @@ where something may be in it are its strings gone through. What was not changed 
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from satchel.contracts import Record
 from satchel.errors import JsonError, RedactionError, SatchelError
 from satchel.jsontext import RawText, dumps, loads
-from satchel.redaction.nested import FULL, NAMED, NUMBER, STRONG_ONLY, Edit, applied, edits, mode_of
+from satchel.redaction.gate import Gate
+from satchel.redaction.nested import FULL, NAMED, NUMBER, STRONG_ONLY, Edit, Sieve, applied, edits, media_type, mode_of
 from satchel.redaction.registry import Forms, Hit, Registry
 from satchel.redaction.rules import RuleSet
-from satchel.redaction.spans import STRONG, Span
+from satchel.redaction.spans import MEDIUM, STRONG, Span
 from satchel.redaction.streams import Cut, Streams
 from satchel.redaction.tags import TagKey
 
@@ -70,9 +73,13 @@ class Policy(Protocol):
     digest: str
     """SHA-256 of all that shapes the output, in hex; "" where there is nothing."""
 
-    @property
-    def given(self) -> Mapping[str, str]:
-        """Values that have to go wherever they stand, with the id each goes by."""
+    given: Mapping[str, str]
+    """Values that have to go wherever they stand, with the id each goes by."""
+    drop_media: bool
+    """Pictures, fonts and sounds give way to a note of their kind and size."""
+
+    def begin(self) -> None:
+        """Start a new family: forget what was learned of the last one."""
         ...
 
     def allows(self, value: str, rule: str, /) -> bool:
@@ -87,9 +94,32 @@ class Policy(Protocol):
         """Return False only if `find` finds nothing in any string of a serialised record."""
         ...
 
+    def placeholder(self, kind: str, value: str, /) -> str | None:
+        """Return what stands for a finding of a pack, None for any other."""
+        ...
+
 
 class Report(Protocol):
     """Counts what was found; it is told no value."""
+
+    gate: str
+    """What came of the search of the output: "passed" or "failed"."""
+
+    def clear(self) -> None:
+        """Forget everything: the run begins anew."""
+        ...
+
+    def looked(self, session: str, /, *, opened: bool) -> None:
+        """Count a record; `opened` when its strings were gone through one by one."""
+        ...
+
+    def changed(self, session: str, /) -> None:
+        """Count a record that something went from."""
+        ...
+
+    def media(self, session: str, /) -> None:
+        """Count a picture or the like that was left out."""
+        ...
 
     def found(self, *, rule: str, strength: int, tag: str, session: str, kind: str, names: tuple[str, ...], again: bool) -> None:
         """
@@ -132,17 +162,23 @@ class SecretRedactor:
         self._report = report
         given = policy.given if policy is not None else {}
         self._least = min([6, *map(len, given)])
+        drops = policy is not None and policy.drop_media
+        self._sieve = Sieve(self._judge, self._least, self._omitted if drops else None)
         order = [rule.id for rule in engine.rules.rules]
         self.registry = Registry(order=order, given=given, forms=forms, native=native)
         """What was found in this family; a gate looks for it in what is written."""
         self._session = ""
         self._marks = bytearray(1 << (_BITS - 3))
         self._learned = False
-        self._told: set[int] = set()
+        self._counts: dict[str, Counter[str]] = {}
+        self._told: dict[str, int] = {}
         self._named: dict[tuple[str, ...], bool] = {}
         self._columns: dict[tuple[str, ...], bool] = {}
         self._streams = Streams()
         self._cuts: Sequence[Cut] = ()
+        self._found: list[Edit] = []
+        """What went from the record that was applied last."""
+        self._native = native
         self._learning = False
 
     def __repr__(self) -> str:
@@ -163,10 +199,13 @@ class SecretRedactor:
     def begin(self) -> None:
         """Start a new family: forget what was learned of the last one."""
         self.registry.clear()
+        if self._policy is not None:
+            self._policy.begin()
         if self._learned:
             self._marks = bytearray(len(self._marks))
         self._learned = False
         self._told.clear()
+        self._counts.clear()
         self._streams.clear()
         self._session = ""
 
@@ -193,10 +232,41 @@ class SecretRedactor:
         Raises:
             RedactionError: It can't be told for a record.
         """
-        registry = self.registry
+        registry, session = self.registry, self._session
         self._streams.settle((value, registry.rule_of(value) or "") for value in registry.spreading)
-        for record in records:
-            yield self._guarded(self._apply, record)
+        counts: Counter[str] = Counter()
+        told = self._told.get(session, 0)
+        for number, record in enumerate(records):
+            new = self._guarded(self._apply, record)
+            if self._found:
+                counts.update(self.registry.rule_of(edit.hit.value) or edit.hit.rule for edit in self._found)
+                if number >= told and self._report is not None:
+                    # A session may be gone through more than once, and not to its end.
+                    self._tell(self._report, session, record, self._found)
+                    told = self._told[session] = number + 1
+            yield new
+        self._counts[session] = counts
+
+    def file(self, lines: Iterable[bytes], /, *, whole: bool) -> Iterator[bytes]:
+        """Yield a file of a session that was learned without what is secret, line by line, or as a `whole`."""
+        if whole:
+            lines = [b"".join(lines)]
+        for number, line in enumerate(lines, 1):
+            record = Record("line", number, None, line)
+            if self._may_hold(line):
+                self._mark(record)
+            yield self._guarded(self._apply, record).raw
+
+    def counts(self, session_id: str, /) -> Mapping[str, int]:
+        """Return what was taken out of a session that was applied to its end, by rule, and how often."""
+        return self._counts.get(session_id, {})
+
+    def gate(self) -> Gate:
+        """Return the gate of a run that begins."""
+        if self._report is not None:
+            self._report.clear()
+        allows = self._policy.allows if self._policy is not None else lambda value, rule: False
+        return Gate(self._engine, self.registry, allows=allows, report=self._report, native=self._native)
 
     def text(self, text: str, /) -> str:
         """Return a text that stands outside the records, a title say, without what is secret. Raises RedactionError."""
@@ -269,22 +339,32 @@ class SecretRedactor:
     # ------------------------------------------------------------------------------------------------ learning
 
     def _may_hold(self, raw: bytes) -> bool:
-        return self._engine.may_hold(raw) or (self._policy is not None and self._policy.may_hold(raw))
+        if self._engine.may_hold(raw) or (self._policy is not None and self._policy.may_hold(raw)):
+            return True
+        return self._sieve.media is not None and _MEDIA.search(raw) is not None
 
     def _learn(self, record: Record) -> None:
         self._learning = True
         if type(record.data) is dict and record.raw is not None:
             self._streams.take(record, hash((record.kind, record.key)), self._in_pieces)
-        if not self._may_hold(self._serialised(record)):
+        opened = self._may_hold(self._serialised(record))
+        if self._report is not None:
+            self._report.looked(self._session, opened=opened)
+        if not opened:
             return
         found = self._edits(record)
         for _, edit in found:
             hit = edit.hit
+            if hit.rule == _MEDIA_RULE:
+                continue
             self.registry.add(hit.value, hit.rule, hit.strength)
-            self._tell(record, edit, again=False)
         if found:
-            at = hash((record.kind, record.key)) & _MASK
-            self._marks[at >> 3] |= 1 << (at & 7)
+            self._mark(record)
+
+    def _mark(self, record: Record) -> None:
+        """Note that a record has to be opened; of many there are more than are marked, so that memory is bounded."""
+        at = hash((record.kind, record.key)) & _MASK
+        self._marks[at >> 3] |= 1 << (at & 7)
 
     def _in_pieces(self, text: str) -> Sequence[Hit]:
         """Find what is secret in the joined pieces of a stream."""
@@ -330,20 +410,25 @@ class SecretRedactor:
 
     def _apply(self, record: Record) -> Record:
         self._learning = False
+        self._found = []
         place = hash((record.kind, record.key))
-        at = place & _MASK
         self._cuts = self._streams.cuts(place)
-        is_marked = not self._learned or self._marks[at >> 3] & 1 << (at & 7) or self._cuts
-        if not is_marked and not (self.registry.is_looked_for and self.registry.holds(record.json or self._serialised(record))):
-            key = self._key(record)
-            return record if key is record.key else _copy(record, key=key)
-        found = self._edits(record)
+        at = place & _MASK
         key = self._key(record)
-        if not found:
-            return record if key is record.key else _copy(record, key=key)
-        for _, edit in found:
-            self._tell(record, edit, again=True)
-        return self._changed(record, found, key)
+        if not self._learned or self._marks[at >> 3] & 1 << (at & 7) or self._cuts or self._may_have_more(record):
+            found = self._edits(record)
+            self._found = [edit for _, edit in found]
+            if found:
+                return self._changed(record, found, key)
+        return record if key is record.key else Record(record.kind, key, record.data, record.raw, record.plain)
+
+    def _may_have_more(self, record: Record) -> bool:
+        """Return whether a record may hold what was not seen in it when it was learned: what was known only later."""
+        policy = self._policy
+        if self.registry.is_looked_for:
+            serialised = record.json or self._serialised(record)
+            return self.registry.holds(serialised) or (policy is not None and policy.may_hold(serialised))
+        return policy is not None and policy.may_hold(record.json or self._serialised(record))
 
     def _key(self, record: Record) -> Any:
         key = record.key
@@ -352,17 +437,17 @@ class SecretRedactor:
     def _edits(self, record: Record) -> list[tuple[Any, Edit]]:
         """Return what has to go from a record, each with the part of it that it is in: a column, or None for its text."""
         data, raw = record.data, record.raw
-        judge, least = self._judge, self._least
+        sieve, judge, least = self._sieve, self._judge, self._least
         if raw is not None:
             text = raw.decode("utf-8", "surrogateescape")
-            found: list[tuple[Any, Edit]] = [(None, edit) for edit in edits(text, judge, least=least)]
+            found: list[tuple[Any, Edit]] = [(None, edit) for edit in edits(text, sieve)]
             if not _is_said_by(raw, data):
-                found += [(_DATA, edit) for edit in edits(_exact(data), judge, least=least)]
+                found += [(_DATA, edit) for edit in edits(_exact(data), sieve)]
             return found
         if isinstance(data, str):
-            return [(None, edit) for edit in edits(data, judge, least=least)]
+            return [(None, edit) for edit in edits(data, sieve)]
         if not _is_row(data):
-            return [(_DATA, edit) for edit in edits(_exact(data), judge, least=least)]
+            return [(_DATA, edit) for edit in edits(_exact(data), sieve)]
         found = []
         for column, value in data.items():
             if len(column) >= least and self._columns.get(tuple(data), True):
@@ -370,7 +455,7 @@ class SecretRedactor:
             if type(value) is int:
                 found += [(column, edit) for edit in _of_hits(judge(str(value), (column,), NUMBER))]
             elif value is not None and type(value) is not float and type(value) is not bool:
-                found += [(column, edit) for edit in edits(_text(value), judge, (column,), mode_of(column), least=least)]
+                found += [(column, edit) for edit in edits(_text(value), sieve, (column,), mode_of(column))]
         return found
 
     def _changed(self, record: Record, found: Sequence[tuple[Any, Edit]], key: Any) -> Record:
@@ -464,12 +549,13 @@ class SecretRedactor:
     def _placeholder(self, rule: str, value: str) -> str:
         if self._learning:
             return ""
-        return f"[REDACTED:{self.registry.rule_of(value) or rule}:{self._tags.tag(value)}]"
+        other = self._policy.placeholder(rule, value) if self._policy is not None else None
+        return other if other is not None else f"[REDACTED:{self.registry.rule_of(value) or rule}:{self._tags.tag(value)}]"
 
     def _settled(self, text: str, hits: list[Hit]) -> list[Hit]:
         """Return hits in order; of those that overlap one is left: the first, or the one that spans all, stretched to hold all."""
         out: list[Hit] = []
-        for hit in sorted(hits, key=lambda hit: (hit.start, -hit.end, -hit.strength)):
+        for hit in sorted(hits, key=lambda hit: (hit.start, -hit.end, hit.again, -hit.strength)):
             if out and hit.start < out[-1].end:
                 last = out[-1]
                 if hit.end > last.end:
@@ -477,8 +563,6 @@ class SecretRedactor:
                     rule = last.rule if last.strength >= hit.strength else hit.rule
                     strength = max(last.strength, hit.strength)
                     out[-1] = Hit(last.start, hit.end, rule, strength, value, self._placeholder(rule, value))
-                elif hit.end == last.end and hit.start == last.start and hit.strength > last.strength:
-                    out[-1] = hit
                 continue
             out.append(hit)
         return out
@@ -486,7 +570,7 @@ class SecretRedactor:
     def _loose(self, text: str, mode: int) -> str:
         self._learning = False
         try:
-            found = edits(text, self._judge, mode=mode, least=self._least) if mode == FULL else _of_hits(self._judge(text, (), mode))
+            found = edits(text, self._sieve) if mode == FULL else _of_hits(self._judge(text, (), mode))
             return applied(text, found) if found else text
         except SatchelError:
             raise
@@ -496,23 +580,27 @@ class SecretRedactor:
 
     # ------------------------------------------------------------------------------------------------ telling
 
-    def _tell(self, record: Record, edit: Edit, *, again: bool) -> None:
-        if self._report is None:
-            return
-        hit = edit.hit
-        place = hash((self._session, record.kind, record.key, edit.start, edit.end, edit.names))
-        if place in self._told:
-            return
-        self._told.add(place)
-        self._report.found(
-            rule=self.registry.rule_of(hit.value) or hit.rule,
-            strength=hit.strength,
-            tag=self._tags.tag(hit.value),
-            session=self._session,
-            kind=record.kind,
-            names=edit.names,
-            again=again,
-        )
+    def _tell(self, report: Report, session: str, record: Record, found: Sequence[Edit]) -> None:
+        for edit in found:
+            hit = edit.hit
+            if hit.rule == _MEDIA_RULE:
+                report.media(session)
+                continue
+            report.found(
+                rule=self.registry.rule_of(hit.value) or hit.rule,
+                strength=hit.strength,
+                tag=self._tags.tag(hit.value),
+                session=session,
+                kind=record.kind,
+                names=edit.names,
+                again=hit.again,
+            )
+        report.changed(session)
+
+    def _omitted(self, text: str) -> Hit | None:
+        """Return what comes in the place of a picture or the like."""
+        kind, size = media_type(text)
+        return Hit(0, len(text), _MEDIA_RULE, MEDIUM, text, f"[omitted: {kind}, {size} bytes]")
 
 
 # ---------------------------------------------------------------------------------------------------------- parts of a record
@@ -520,6 +608,9 @@ class SecretRedactor:
 _PROBE = "x9K2mQ7vT4bW8nR3pL6z"
 _PROBE_NUMBER = 48213977
 _ROWS = frozenset(["messages", "sessions"])
+_MEDIA = re.compile(rb"iVBORw0KGgo|/9j/|R0lGOD|UklGR|JVBERi0|T2dnU|SUQz|//[sv]|ZkxhQ|d09G|GkXfo|UEsDB|Qk[0-3]|SUkq|TU0A")
+"""How base64 of media begins."""
+_MEDIA_RULE = "media"
 _DATA = object()
 """The part of a record that its data is, where it has no text of its own."""
 _USUAL = frozenset([str, int, float, bool, type(None)])
@@ -589,10 +680,6 @@ def _is_said_by(raw: bytes, data: Any) -> bool:
         return bool(loads(raw) == data)
     except JsonError:
         return False
-
-
-def _copy(record: Record, *, key: Any) -> Record:
-    return Record(record.kind, key, record.data, record.raw, record.plain)
 
 
 def _place(record: Record) -> str:

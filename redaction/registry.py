@@ -28,7 +28,11 @@ Forms = Callable[[str], Mapping[str, str]]
 
 
 class Hit(NamedTuple):
-    """What has to go: `text[start:end]` stands for `value`, which `rule` found; `new` comes there. Its `repr` shows no value."""
+    """
+    What has to go: `text[start:end]` stands for `value`, which `rule` found; `new` comes there.
+
+    `again` says that it is known from elsewhere. Its `repr` shows no value.
+    """
 
     start: int
     end: int
@@ -36,6 +40,7 @@ class Hit(NamedTuple):
     strength: int
     value: str
     new: str = ""
+    again: bool = False
 
     def __repr__(self) -> str:
         return f"Hit({self.start}, {self.end}, {self.rule!r})"
@@ -149,7 +154,7 @@ class Registry:
         hits: list[Hit] = []
         for start, end in self._text(text):
             value = spelled[text[start:end]]
-            hits.append(Hit(start, end, known[value].rule, STRONG, value))
+            hits.append(Hit(start, end, known[value].rule, STRONG, value, again=True))
         return hits
 
     def _changed(self) -> None:

@@ -113,7 +113,9 @@ def views(text: str, *, hot: bool) -> Iterator[View]:
 _DEPTH = 6
 
 
-def _substituted(text: str, pattern: re.Pattern[str], decode: Callable[[re.Match[str]], str] | None, base: View | None) -> View | None:
+def _substituted(
+    text: str, pattern: re.Pattern[str], decode: Callable[[re.Match[str]], str] | None, base: View | None
+) -> View | None:
     """
     Return the view with every match replaced (without `decode`, taken out), or None where nothing changes.
 
@@ -211,7 +213,9 @@ _NAMES = {
     "Hat": "^", "tilde": "~", "Tab": "\t", "NewLine": "\n", "shy": "\xad", "zwj": "\u200d", "zwnj": "\u200c", "lrm": "\u200e",
     "rlm": "\u200f", "ZeroWidthSpace": "\u200b", "NoBreak": "\u2060", "ensp": " ", "emsp": " ", "thinsp": " ",
 }  # fmt: skip
-_REFERENCE = rf"(?:\#[0-9]{{1,7}};?|\#[xX]{_HEX}{{1,6}};?|(?:{'|'.join(sorted(_NAMES, key=len, reverse=True))});)".replace(r"\#", "#")
+_REFERENCE = rf"(?:\#[0-9]{{1,7}};?|\#[xX]{_HEX}{{1,6}};?|(?:{'|'.join(sorted(_NAMES, key=len, reverse=True))});)".replace(
+    r"\#", "#"
+)
 _REFERENCES = re.compile(rf"(&{_REFERENCE})\1*")
 
 
