@@ -43,6 +43,11 @@ class Protection:
     opinions: list[second_opinion.Opinion] = field(default_factory=list)
 
     @property
+    def searches(self) -> bool:
+        """Whether secrets are looked for, in the sessions and in what is written; a skeleton has none."""
+        return not self.policy.skeleton
+
+    @property
     def examine(self) -> Callable[[Sequence[tuple[str, str]]], None] | None:
         """What looks at files before they get their names, or None. It raises RedactionError for what a scanner finds."""
         return self._examine if self.verifiers else None
@@ -55,8 +60,8 @@ class Protection:
                 first = found[0]
                 more = f", and {len(found) - 1} more" if len(found) > 1 else ""
                 raise RedactionError(
-                    f"{name} finds {first.rule} in {first.file}, line {first.line}{more}: nothing of it got its final name; remove it "
-                    "with a rule of your own (--rules), or leave the option out",
+                    f"{name} finds {first.rule} in {first.file}, line {first.line}{more}: nothing of it got its final name; "
+                    "remove it with a rule of your own (--rules), or leave the option out",
                     subject=first.file,
                 )
 
@@ -113,7 +118,9 @@ def protection(
     if report is not None:
         _may_write(report, force=force)
     policy = make_policy(**wanted)
-    tags = TagKey.fresh() if fresh_tags else TagKey.read(tag_key_file, listen=listen) if tag_key_file else TagKey.own(listen=listen)
+    tags = (
+        TagKey.fresh() if fresh_tags else TagKey.read(tag_key_file, listen=listen) if tag_key_file else TagKey.own(listen=listen)
+    )
     told = Report()
     return Protection(
         redactor=build(policy, tags=tags, report=told if counts else None),
@@ -145,7 +152,9 @@ def _may_write(path: str | os.PathLike[str], *, force: bool) -> None:
     if os.fspath(path) == "-" or not found.name:
         raise UsageError("--report takes the name of a file", subject=os.fspath(path))
     if not force and os.path.lexists(found) and not _is_report(found):
-        raise TargetError(f"{found} exists already and is no report: use --force to overwrite it, or another name", subject=str(found))
+        raise TargetError(
+            f"{found} exists already and is no report: use --force to overwrite it, or another name", subject=str(found)
+        )
 
 
 def _is_report(path: Path) -> bool:

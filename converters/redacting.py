@@ -1,9 +1,9 @@
 """
 Redacts and scans files: any text, JSON, or JSON Lines, packed by gzip or zstandard or not.
 
-Each file is a scope of its own and is gone over twice: what one line shows to be secret goes from every line. Memory holds a window of
-a text, a line of JSON Lines, or a JSON document of up to 64 MB; a larger document is gone through as text. Output appears under its
-name when it is whole; what was not changed keeps every byte.
+Each file is a scope of its own and is gone over twice: what one line shows to be secret goes from every line. Memory holds a
+window of a text, a line of JSON Lines, or a JSON document of up to 64 MB; a larger document is gone through as text. Output
+appears under its name when it is whole; what was not changed keeps every byte.
 """
 
 from __future__ import annotations
@@ -24,14 +24,18 @@ from pathlib import Path
 from typing import IO, Any, BinaryIO, Literal, NamedTuple
 
 from satchel import jsontext
-from satchel.contracts import Record, Redactor
+from satchel.contracts import Gated, Record, Redactor, Scoped, Stream
 from satchel.errors import JsonError, NotFound, StoreChanged, StoreError, TargetError, UsageError
 from satchel.events import Listener, Problem, Progress, ignore
 from satchel.formats.regular import open_regular
 from satchel.manifest.target import FileTarget, PipeTarget
+from satchel.naming import terminal_line
+from satchel.redaction.explaining import described
+from satchel.redaction.policy import Policy
 from satchel.redaction.report import Report
+from satchel.second_opinion import Opinion
 
-__all__ = ["Finding", "Outcome", "redact_path", "scan_path"]
+__all__ = ["Finding", "Outcome", "explained", "is_folder", "redact_path", "scan_path"]
 
 _WINDOW = 1 << 18
 _AROUND = 1 << 14
@@ -77,6 +81,7 @@ class Outcome:
     skipped: int = 0
     copied: int = 0
     findings: int = 0
+    lost: int = 0
     output: str | None = None
     report: Report = field(default_factory=Report)
 
@@ -110,7 +115,7 @@ def _opened(stack: ExitStack, path: Path, packing: Packing) -> IO[bytes]:
         import zstandard
 
         reader = zstandard.ZstdDecompressor().stream_reader(raw, read_across_frames=True)
-        return stack.enter_context(io.BufferedReader(reader, 1 << 20))  # type: ignore[type-var]
+        return stack.enter_context(io.BufferedReader(reader, 1 << 20))
     return raw
 
 
@@ -120,6 +125,8 @@ class _Source:
     def __init__(self, path: Path, name: str) -> None:
         self.path = path
         self.name = name
+        # A report says nothing of the folders above.
+        self.session = name if not os.path.isabs(name) and not name.startswith("..") else os.path.basename(name)
         with open_regular(path) as file:
             found = os.fstat(file.fileno())
             self.packing = _packing(file.read(4))
@@ -193,7 +200,7 @@ def _is_json(text: bytes | str) -> bool:
 
 
 def _pieces(source: _Source) -> Iterator[_Piece]:
-    """Yield the parts in which a text is looked at: the document, lines of JSON, and windows of other text with what is around."""
+    """Yield the parts in which a text is seen: the document, lines of JSON, and windows of other text in their surroundings."""
     if source.document:
         text = "".join(source.chunks())
         yield _Piece(text, 0, len(text), 1)
@@ -279,9 +286,9 @@ def _clean(redactor: Redactor, source: _Source, report: Report, hear: Hear) -> I
             yield _shape(redactor, piece), True
             continue
         found = places(record)
-        report.looked(source.name, opened=bool(found))
+        report.looked(source.session, opened=bool(found))
         if found:
-            report.changed(source.name)
+            report.changed(source.session)
         parts: list[str] = []
         # A secret that reached out of the last part was taken out with it.
         at = piece.begin + max(0, done)
@@ -291,10 +298,10 @@ def _clean(redactor: Redactor, source: _Source, report: Report, hear: Hear) -> I
             parts += (piece.text[at : max(at, place.start)], place.new)
             at = place.end
             if place.rule == "media":
-                report.media(source.name)
+                report.media(source.session)
                 continue
             kind = "json" if place.names else "text"
-            names, session = place.names, source.name
+            names, session = place.names, source.session
             again, tag = place.again, place.tag
             report.found(rule=place.rule, strength=place.strength, tag=tag, session=session, kind=kind, names=names, again=again)
             hear(_finding(source, piece, place))
@@ -394,23 +401,49 @@ def scan_path(
     redactor: Redactor,
     report: Report | None = None,
     hear: Hear | None = None,
-    examine: Examine | None = None,
+    opinions: Callable[[Sequence[tuple[str, str]]], Sequence[Opinion]] | None = None,
     listen: Listener = ignore,
 ) -> Outcome:
     """
     Look for secrets in a file, a folder with all that is in it, or standard input ("-"), and write nothing.
 
+    Args:
+        opinions: Gives what other scanners find in files, each named and with its path; that is told too.
+
     Raises:
         SatchelError: Nothing is there, it can't be read, or a rule failed.
     """
     outcome = Outcome(report=report if report is not None else Report())
-    run = _Run(redactor, outcome, hear=hear, examine=examine, listen=listen)
+    run = _Run(redactor, outcome, hear=hear, listen=listen)
     with _located(path) as (found, name):
         if stat.S_ISDIR(os.stat(found).st_mode):
             run.folder(found, None)
         else:
             run.file(found, None, name)
+        if opinions is not None:
+            run.other(opinions)
     return outcome
+
+
+def explained(finding: Finding, policy: Policy | None = None) -> str:
+    """Return a finding as one line; with a policy it says why."""
+    where = f"{finding.file}:{finding.line}:{finding.column}"
+    under = f" under {finding.name}" if finding.name else ""
+    tag = f" [REDACTED:{finding.rule}:{finding.tag}]" if finding.tag else ""
+    line = (
+        f"{where}: {finding.rule} ({finding.strength}, {finding.length} characters){under}{tag}"
+        if finding.tag
+        else f"{where}: {finding.rule}"
+    )
+    if policy is not None:
+        why = "known from another place in this file; " if finding.again else ""
+        line += f": {why}{described(finding.rule, policy)}"
+    return terminal_line(line)
+
+
+def is_folder(path: str | os.PathLike[str]) -> bool:
+    """Return whether a path is a folder; standard input is none."""
+    return os.fspath(path) != "-" and os.path.isdir(os.path.expanduser(path))
 
 
 @contextmanager
@@ -425,7 +458,9 @@ def _located(path: str | os.PathLike[str]) -> Iterator[tuple[Path, str]]:
         except OSError as error:
             raise StoreError(f"{found} can't be looked at: {error.strerror or error}", subject=str(found)) from error
         if not stat.S_ISDIR(mode) and not stat.S_ISREG(mode):
-            raise UsageError(f"{found} is a device or a pipe, not a file: pipe it into standard input, with -", subject=str(found))
+            raise UsageError(
+                f"{found} is a device or a pipe, not a file: pipe it into standard input, with -", subject=str(found)
+            )
         yield found, os.fspath(path)
         return
     if sys.stdin is None or sys.stdin.isatty():
@@ -454,6 +489,7 @@ class _Run:
         listen: Listener = ignore,
     ) -> None:
         self._examine = examine
+        self._seen: list[tuple[str, str]] = []
         self._redactor = redactor
         self._outcome = outcome
         self._force = force
@@ -466,6 +502,11 @@ class _Run:
         if self._hear_each is not None:
             self._hear_each(finding)
 
+    def other(self, opinions: Callable[[Sequence[tuple[str, str]]], Sequence[Opinion]]) -> None:
+        """Tell what other scanners find in the files that were looked at."""
+        for opinion in opinions(self._seen):
+            self._hear(Finding(opinion.file, opinion.line, 1, opinion.rule, "other", "", "", False, ""))
+
     def safe(self, name: str) -> str:
         """Return a file's name without what is secret in it; a placeholder there is spelled so that every system takes it."""
         clean = self._redactor.text(name)
@@ -474,7 +515,9 @@ class _Run:
     def folder(self, folder: Path, output: Path | None) -> None:
         """Go through all files of a folder, by name; links are not followed."""
         if output is not None and output != folder and _is_below(output, folder):
-            raise UsageError(f"{output} lies in {folder}, which is read: choose another folder to write into", subject=str(output))
+            raise UsageError(
+                f"{output} lies in {folder}, which is read: choose another folder to write into", subject=str(output)
+            )
         files = sorted(self._walk(folder))
         taken: set[str] = set()
         for number, relative in enumerate(files, 1):
@@ -506,6 +549,7 @@ class _Run:
 
     def _pass_over(self, name: str, why: str, *, lost: int = 0) -> None:
         self._outcome.skipped += 1
+        self._outcome.lost += lost
         name = self._redactor.text(name)
         self._listen(Problem(name, f"left out: {why}", "loss" if lost else "warning", lost))
 
@@ -518,20 +562,20 @@ class _Run:
         if isinstance(output, Path) and os.path.islink(output) and output == path:
             raise UsageError(f"{name} is a symbolic link: name the file itself", subject=name)
         if not source.is_text and not (self._copy_binary and output is not None):
-            self._pass_over(name, "it is no text (--copy-binary copies such files as they are)" if output is not None else "it is no text")
+            self._pass_over(
+                name, "it is no text (--copy-binary copies such files as they are)" if output is not None else "it is no text"
+            )
             return
-        enter: Callable[[str], None] | None = getattr(self._redactor, "enter", None)
         if source.is_text:
             _learned(self._redactor, source)
-            if enter is not None:
-                enter(source.name)
+            if isinstance(self._redactor, Scoped):
+                self._redactor.enter(source.session)
         if output is None:
             for _ in _clean(self._redactor, source, self._outcome.report, self._hear):
                 pass
             self._outcome.files += 1
             source.check()
-            if self._examine is not None:
-                self._examine([(source.name, os.fspath(path))])
+            self._seen.append((source.name, os.fspath(path)))
             return
         if isinstance(output, Path):
             self._into_file(source, output, in_place=output == path)
@@ -577,13 +621,39 @@ class _Run:
             self._outcome.copied += 1
             return False
         changed = False
-        with _packed(source.packing, write) as pack:
+        with _packed(source.packing, write) as pack, _searched(self._redactor, source, pack) as put:
             for text, touched in _clean(self._redactor, source, self._outcome.report, self._hear):
                 data = source.encoded(text)
                 self._outcome.bytes += len(data)
                 changed = changed or touched
-                pack(data)
+                put(data)
         return changed
+
+
+class _Into:
+    """A target of one stream that hands on what it gets."""
+
+    def __init__(self, name: str, put: Callable[[bytes], object]) -> None:
+        self.name = name
+        self.write = put
+
+    def stream(self, name: str | None = None, /) -> _Into:
+        return self
+
+    def finish(self, stream: Stream, /) -> None:
+        pass
+
+
+@contextmanager
+def _searched(redactor: Redactor, source: _Source, put: Callable[[bytes], object]) -> Iterator[Callable[[bytes], object]]:
+    """Give what takes bytes and hands them on once the redactor's gate has searched them."""
+    if not isinstance(redactor, Gated) or source.encoding != "utf-8":
+        yield put
+        return
+    target = redactor.gate().over(_Into(source.name, put))
+    stream = target.stream(source.name)
+    yield stream.write
+    target.finish(stream)
 
 
 @contextmanager
@@ -618,4 +688,3 @@ def _packed(packing: Packing, write: Callable[[bytes], object]) -> Iterator[Call
 
 def _is_below(path: Path, folder: Path) -> bool:
     return os.path.join(os.path.realpath(path), "").startswith(os.path.join(os.path.realpath(folder), ""))
-

@@ -27,7 +27,7 @@ class Place(NamedTuple):
     field: str
     rule: str
     strength: str
-    count: int
+    times: int
 
 
 class Seen(NamedTuple):
@@ -38,7 +38,12 @@ class Seen(NamedTuple):
 
 
 def scan_stores(
-    sources: Sequence[Source], selection: Selection, *, redactor: Redactor, report: Report | None = None, listen: Listener = ignore
+    sources: Sequence[Source],
+    selection: Selection,
+    *,
+    redactor: Redactor,
+    report: Report | None = None,
+    listen: Listener = ignore,
 ) -> Seen:
     """
     Go over the selected sessions as an export would; what is found is told to the report that the redactor was made with.
@@ -100,5 +105,3 @@ def places(report: Report) -> list[Place]:
         for (rule, where, strength, _, _), count in session.hits.items():
             counts[name, where, rule, STRENGTHS[strength]] += count
     return [Place(*key, count) for key, count in sorted(counts.items())]
-
-

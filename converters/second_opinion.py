@@ -1,8 +1,8 @@
 """
 A second opinion on what is about to be published, from a secret scanner that is installed: gitleaks, betterleaks, TruffleHog.
 
-It looks at private copies under the names that the files will have. Nothing is verified over the network, and of what it says only
-the rule and the place are taken: no value is shown, kept or passed on.
+It looks at private copies under the names that the files will have. Nothing is verified over the network, and of what it says
+only the rule and the place are taken: no value is shown, kept or passed on.
 """
 
 from __future__ import annotations
@@ -42,11 +42,15 @@ def found_program(name: str) -> str:
         raise UsageError(f"--verify-with takes {', '.join(VERIFIERS)}, not {name!r}", subject=name)
     program = shutil.which(name)
     if program is None:
-        raise UsageError(f"--verify-with {name}: there is no such program on the PATH; install it, or leave the option out", subject=name)
+        raise UsageError(
+            f"--verify-with {name}: there is no such program on the PATH; install it, or leave the option out", subject=name
+        )
     return program
 
 
-def ask(name: str, files: Iterable[tuple[str, str | os.PathLike[str]]], *, environ: Mapping[str, str] = os.environ) -> list[Opinion]:
+def ask(
+    name: str, files: Iterable[tuple[str, str | os.PathLike[str]]], *, environ: Mapping[str, str] = os.environ
+) -> list[Opinion]:
     """
     Let a scanner look at files, each given by the name it goes by and the path where it is now.
 

@@ -5,7 +5,7 @@ Makes a redactor of a policy: the one place where rules, packs, keys and reports
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from satchel.redaction import personal
 from satchel.redaction.policy import Policy
@@ -82,13 +82,6 @@ def build(policy: Policy | None = None, *, tags: TagKey, report: Report | None =
     from satchel.redaction.engine import Engine
     from satchel.redaction.redactor import SecretRedactor
 
-    engine: Any = Engine(policy.rules, native=native)
-    return SecretRedactor(engine, tags=tags, policy=InForce(policy, tags), report=report, forms=_forms(), native=native)
-
-
-def _forms() -> Any:
-    try:
-        from satchel.redaction.encodings import variants
-    except ImportError:
-        return None
-    return variants
+    return SecretRedactor(
+        Engine(policy.rules, native=native), tags=tags, policy=InForce(policy, tags), report=report, native=native
+    )

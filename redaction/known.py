@@ -1,8 +1,9 @@
 """
-Values that a user knows to be secret: read from the files they stand in, or from the environment, and removed wherever they occur.
+Values that a user knows to be secret: read from the files they stand in, or from the environment, and removed wherever they
+occur.
 
-No pattern can miss an exact value. What is taken from a file that holds other things too (a `.env`, say) is only what may be a secret:
-to remove "true" or "8080" everywhere would leave nothing to read.
+No pattern can miss an exact value. What is taken from a file that holds other things too (a `.env`, say) is only what may be a
+secret: to remove "true" or "8080" everywhere would leave nothing to read.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ def from_environment(environ: Mapping[str, str] = os.environ) -> list[Secret]:
 
 
 def from_hermes(environ: Mapping[str, str] = os.environ) -> list[Secret]:
-    """Return what Hermes keeps in its home: `.env` and `auth.json`, the profiles' too. Raises UsageError when there is neither."""
+    """Return what Hermes keeps in its home: `.env`, `auth.json`, the profiles' too. Raises UsageError when there is none."""
     home = Path(os.path.expanduser(environ.get("HERMES_HOME") or "~/.hermes"))
     folders = [home, *sorted(path for path in home.glob("profiles/*") if path.is_dir())]
     files = [path for folder in folders for path in (folder / ".env", folder / "auth.json") if path.is_file()]
@@ -141,7 +142,7 @@ def _of_pairs(pairs: Iterable[tuple[str, str]]) -> Iterator[str]:
 
 
 def _of_json(name: str, value: Any, *, listed: bool) -> Iterator[str]:
-    """Yield the secrets of parsed JSON; `listed`: nothing but lists is around, so that whoever wrote it means each of its texts."""
+    """Yield the secrets of parsed JSON; `listed`: nothing but lists is around, so each of its texts is meant."""
     if isinstance(value, str):
         if listed and len(value) >= _SHORTEST:
             yield value
@@ -157,7 +158,7 @@ def _of_json(name: str, value: Any, *, listed: bool) -> Iterator[str]:
 
 def _fit(value: str) -> bool:
     """Return whether a value may be removed everywhere: long enough, and no placeholder, path, flag or number."""
-    if len(value) < _SHORTEST or is_placeholder(value) or value.isdigit() and len(value) < 12:
+    if len(value) < _SHORTEST or is_placeholder(value) or (value.isdigit() and len(value) < 12):
         return False
     if value.lower() in ("enabled", "disabled", "default", "localhost", "password", "production", "development"):
         return False

@@ -1,8 +1,8 @@
 """
 Looks at a user's pattern before it is let near a session: one that could take for ever is refused.
 
-Built-in rules are held to the same by a test. A pattern is refused when a repetition is unbounded or stands inside another one, and
-when a probe shows that trying it at one place takes long: texts made of what the pattern itself asks for, longer and longer.
+Built-in rules are held to the same by a test. A pattern is refused when a repetition is unbounded or stands inside another one,
+and when a probe shows that trying it at one place takes long: texts made of what the pattern itself asks for, longer and longer.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import re
 import time
 from collections.abc import Iterable, Iterator
 from importlib import import_module
+from itertools import pairwise
 from typing import Any
 
 __all__ = ["fault", "probe"]
@@ -84,7 +85,7 @@ def probe(pattern: re.Pattern[str], *, units: Iterable[str] = ()) -> str:
     time doubles with every character is caught before it takes a second.
     """
     letters = list(dict.fromkeys([*units, "a", "0", "-", " "]))[:16]
-    shapes = [*letters, "".join(letters), *(a + b for a, b in zip(letters, letters[1:], strict=False))]
+    shapes = [*letters, "".join(letters), *(a + b for a, b in pairwise(letters))]
     for shape in shapes:
         size = 4
         while size <= _LONGEST:

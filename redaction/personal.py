@@ -1,9 +1,9 @@
 """
 Packs of personal data, off unless asked for: user names in paths, e-mail addresses, host names, telephone numbers, IP addresses.
 
-A pack is exact about its own kind only: what might as well be code, a version or an id stays. User names and host names are learned
-from a session (a path, a prompt) and then removed wherever they stand in it as words of their own, but for words that mean something
-else too.
+A pack is exact about its own kind only: what might as well be code, a version or an id stays. User names and host names are
+learned from a session (a path, a prompt) and then removed wherever they stand in it as words of their own, but for words that
+mean something else too.
 """
 
 from __future__ import annotations
@@ -91,8 +91,8 @@ _USER = r"[A-Za-z0-9_][A-Za-z0-9_.@-]{0,63}"
 # A path from its root: what stands before is no part of a longer one, but for the places where homes are mounted.
 _HOME = re.compile(
     rf"""(?x)
-      (?: (?<![\w.}})\]\-]) | (?<=/(?:nfs|net|mnt|var)) | (?<=/export) | (?<=/host) | (?<=/private) | (?<=/Volumes/Data) | {_ESCAPE} )
-      (?: /home/ | /Users/ | %2F(?:home|Users)%2F )                       ({_USER})
+      (?: (?<![\w.}})\]\-]) | (?<=/(?:nfs|net|mnt|var)) | (?<=/export) | (?<=/host) | (?<=/private) | (?<=/Volumes/Data) |
+      {_ESCAPE} ) (?: /home/ | /Users/ | %2F(?:home|Users)%2F )                       ({_USER})
     | (?: \b[A-Za-z]: | (?<=/mnt/[a-z]) | (?<=(?<!\w)/[a-z]) ) (?: \\{{1,4}} | / ) Users (?: \\{{1,4}} | / ) ({_USER})
     | (?<![\w.-]) - (?: home | Users ) - ([A-Za-z0-9_]{{1,32}})
     | (?<![\w~/.\\-]) ~ ([a-z_][a-z0-9_-]{{1,31}}) (?=/)
@@ -149,7 +149,10 @@ def _homes(text: str) -> Iterator[tuple[int, int]]:
 _LOCAL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._%+'\[\]-]{0,63}\Z")
 _DOMAIN = re.compile(r"((?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.){1,8})([A-Za-z]{2,24})(?![A-Za-z0-9_])")
 _LOCAL_CHARS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._%+'[]-")
-_NOBODY = re.compile(r"(?i)(?:git|no-?reply|do-?not-?reply|noreply[+.].*|mailer-daemon|postmaster|user|username|you|your[._-]?(?:name|email)|name|email|foo|bar|test|someone|x+)")
+_NOBODY = re.compile(
+    r"(?i)git|no-?reply|do-?not-?reply|noreply[+.].*|mailer-daemon|postmaster|user|username|you|your[._-]?(?:name|email)|name|email"
+    r"|foo|bar|test|someone|x+"
+)
 
 
 class Emails:
@@ -206,11 +209,13 @@ _PROMPT = re.compile(
     r"""(?xm)
       (?<![\w.@/:-]) [A-Za-z_][\w.-]{0,31} @ ([A-Za-z0-9][A-Za-z0-9.-]{0,62}) : (?: ~ | / ) [^\s$\#:]{0,120} \s? [$\#] (?=\s|$)
     | \[ [A-Za-z_][\w.-]{0,31} @ ([A-Za-z0-9][A-Za-z0-9.-]{0,62}) \s [^\]\n]{1,80} \] \s? [$\#] (?=\s|$)
-    | \b(?: ssh | scp | sftp | mosh | ssh-copy-id | rsync ) \s (?: [^\s@|;&]{1,64} \s ){0,6} [A-Za-z_][\w.-]{0,31} @ ([A-Za-z0-9][A-Za-z0-9.-]{0,62})
-    | \bssh://(?: [^\s@/:]{1,64} (?: : [^\s@/]{1,64} )? @ )? ([A-Za-z0-9][A-Za-z0-9.-]{0,62})
+    | \b(?: ssh | scp | sftp | mosh | ssh-copy-id | rsync ) \s (?: [^\s@|;&]{1,64} \s ){0,6} [A-Za-z_][\w.-]{0,31} @
+    ([A-Za-z0-9][A-Za-z0-9.-]{0,62}) | \bssh://(?: [^\s@/:]{1,64} (?: : [^\s@/]{1,64} )? @ )? ([A-Za-z0-9][A-Za-z0-9.-]{0,62})
     """
 )
-_SPOKEN_TO = re.compile(r"(?i)(?:\b(?:ssh|scp|ping|curl|host|hostname|server|rsync|telnet|nc|dig|nslookup|hosts?:)[\s=:\"']{1,3}|://|@)\Z")
+_SPOKEN_TO = re.compile(
+    r"(?i)(?:\b(?:ssh|scp|ping|curl|host|hostname|server|rsync|telnet|nc|dig|nslookup|hosts?:)[\s=:\"']{1,3}|://|@)\Z"
+)
 _KEPT_HOSTS = re.compile(
     r"(?i)localhost|.*\.?(?:host|gateway)\.docker\.internal|metadata\.google\.internal|.*\.cluster\.local|.*\.localdomain"
     r"|(?:.*\.)?(?:github|gitlab|bitbucket|codeberg|sr|hf|huggingface|azure|visualstudio)\.(?:com|org|ht|co)|(?:.*\.)?example(?:\.\w+)?"
@@ -257,7 +262,7 @@ def _hosts(text: str) -> Iterator[tuple[int, int]]:
     for match in _INTERNAL.finditer(text):
         start, end = match.span(1)
         label = match[1].partition(".")[0]
-        named = any(c.isdigit() for c in label) and any(c.isalpha() for c in label) or "-" in label
+        named = "-" in label or (any(c.isdigit() for c in label) and any(c.isalpha() for c in label))
         if named or _SPOKEN_TO.search(text[max(0, start - 16) : start]) or re.match(r":\d{2,5}(?!\w)", text[end : end + 7]):
             yield start, end
 
@@ -294,7 +299,9 @@ class Phones:
     def learn(self, text: str, /) -> None: ...
 
     def find(self, text: str, /) -> list[Span]:
-        spans = [Span(*match.span(), self.kind, MEDIUM) for match in _PHONE.finditer(text) if _phone(text, match.start(), match[0])]
+        spans = [
+            Span(*match.span(), self.kind, MEDIUM) for match in _PHONE.finditer(text) if _phone(text, match.start(), match[0])
+        ]
         spans += [Span(*match.span(1), self.kind, MEDIUM) for match in _CALLED.finditer(text) if 8 <= _digits(match[1]) <= 15]
         return merged(spans)
 
@@ -320,8 +327,12 @@ def _phone(text: str, start: int, value: str) -> bool:
 
 _V4 = re.compile(r"(?<![\w.-])(?:(?:25[0-5]|2[0-4]\d|1?\d?\d)\.){3}(?:25[0-5]|2[0-4]\d|1?\d?\d)(?![\w-]|\.\d)")
 _V6 = re.compile(r"(?<![\w:.])[23][0-9A-Fa-f]{3}(?::{1,2}[0-9A-Fa-f]{1,4}){2,7}(?:::)?(?![\w:])")
-_VERSION = re.compile(r"(?i)(?:\b(?:version|ver|release|rev|build|v|tag|python|node|chrome|section|§)[\s\"':=]{0,4}|[<>~^!=]=\s?|[@^~]|[A-Za-z]/)\Z")
-_ADDRESS = re.compile(r"(?i)(?:\b(?:ips?|addr(?:ess)?|host|from|to|ping|server|peer|client|remote|src|dst|for|listen|connect\w*|ssh|curl)[\s\"':=(\[]{1,4}|://|@)\Z")
+_VERSION = re.compile(
+    r"(?i)(?:\b(?:version|ver|release|rev|build|v|tag|python|node|chrome|section|§)[\s\"':=]{0,4}|[<>~^!=]=\s?|[@^~]|[A-Za-z]/)\Z"
+)
+_ADDRESS = re.compile(
+    r"(?i)(?:\b(?:ips?|addr(?:ess)?|host|from|to|ping|server|peer|client|remote|src|dst|for|listen|connect\w*|ssh|curl)[\s\"':=(\[]{1,4}|://|@)\Z"
+)
 _RESOLVERS = frozenset(["8.8.8.8", "8.8.4.4", "1.1.1.1", "1.0.0.1", "9.9.9.9", "208.67.222.222"])
 
 

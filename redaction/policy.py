@@ -1,9 +1,9 @@
 """
 What a user wants removed and what not: rules of their own, rules off, values to spare, values to remove, packs of personal data.
 
-A policy is made once, by `make_policy`, out of options and a file; everything it names is read then, and a fault in any of it is an
-error, since a redaction that left out half of what was asked is worse than none. Values are in memory only: no `repr`, no message and
-no digest shows one.
+A policy is made once, by `make_policy`, out of options and a file; everything it names is read then, and a fault in any of it
+is an error, since a redaction that left out half of what was asked is worse than none. Values are in memory only: no `repr`, no
+message and no digest shows one.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from satchel.errors import PluginError, UsageError
-from satchel.redaction import linting, personal, rules
+from satchel.redaction import linting, named, personal, rules
 from satchel.redaction.known import KIND, Secret, from_environment, from_file, from_hermes
 from satchel.redaction.personal import PACKS
 from satchel.redaction.spans import STRONG
@@ -29,7 +29,6 @@ __all__ = ["LEVELS", "Allowed", "Policy", "config_path", "make_policy", "user_ru
 LEVELS = ("tokens", "default", "strict")
 """What is removed: what is surely a secret; whatever the rules find; that, personal data and media too."""
 
-_NAMED = frozenset(("password", "secret", "token", "api-key", "private-key", "pin", "named"))
 _PLACEHOLDER = re.compile(r"\[REDACTED:([a-z0-9-]{1,64}):([0-9a-f]{6})\]")
 _LONGEST = 4096
 _MOST_BYTES = 4 << 20
@@ -198,7 +197,9 @@ def make_policy(
         allowed = allowed | _allowed(file)
     secrets: dict[str, Secret] = {}
     for source in listed("secrets-from", secrets_from, words=("env", "hermes")):
-        taken = from_environment(environ) if source == "env" else from_hermes(environ) if source == "hermes" else from_file(source)
+        taken = (
+            from_environment(environ) if source == "env" else from_hermes(environ) if source == "hermes" else from_file(source)
+        )
         for secret in taken:
             secrets.setdefault(secret.value, secret)
     chosen = level or str(said.get("level", "default"))
@@ -207,11 +208,11 @@ def make_policy(
     strict = chosen == "strict"
     packs = _packs(listed("also", also, words=None), strict=strict)
     off = frozenset([*listed("no-rule", no_rule, words=None), *allowed.rules])
-    unknown = off - found.ids - _NAMED - personal.KINDS - {KIND}
+    unknown = off - found.ids - frozenset(named.KINDS) - personal.KINDS - {KIND}
     if unknown:
         raise UsageError(f"there is no rule {min(unknown)!r}", subject=min(unknown))
     if chosen == "tokens":
-        off |= _NAMED | {rule.id for rule in found.rules if rule.strength < STRONG}
+        off |= frozenset(named.KINDS) | {rule.id for rule in found.rules if rule.strength < STRONG}
     return Policy(
         rules=found.without(off & found.ids),
         level=chosen,
@@ -249,7 +250,9 @@ def _config(path: Path, *, needed: bool) -> dict[str, Any]:
         raise UsageError(f"{path} is not TOML: {error}", subject=path) from error
     unknown = set(said) - _KEYS
     if unknown:
-        raise UsageError(f"{path} has a key that is not known: {min(unknown)}; there are: {', '.join(sorted(_KEYS))}", subject=path)
+        raise UsageError(
+            f"{path} has a key that is not known: {min(unknown)}; there are: {', '.join(sorted(_KEYS))}", subject=path
+        )
     return said
 
 
@@ -308,7 +311,9 @@ def _of_plugins() -> list[tuple[str, str]]:
             brought = point.load()
             text = brought() if callable(brought) else brought
         except Exception as error:
-            raise PluginError(f"the rules {origin} can't be loaded: {type(error).__name__}: {error}", subject=point.name) from error
+            raise PluginError(
+                f"the rules {origin} can't be loaded: {type(error).__name__}: {error}", subject=point.name
+            ) from error
         if not isinstance(text, str):
             raise PluginError(f"the rules {origin} are no text (TOML), and no function that returns it", subject=point.name)
         found.append((origin, text))

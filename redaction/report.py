@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 from satchel.redaction.personal import KINDS
@@ -180,7 +181,7 @@ def place(kind: str, names: Sequence[str]) -> str:
 
 def _random(name: str) -> bool:
     """Return whether a key looks drawn by lot: letters and digits change places often."""
-    turns = sum(a.isdigit() != b.isdigit() for a, b in zip(name, name[1:], strict=False))
+    turns = sum(a.isdigit() != b.isdigit() for a, b in pairwise(name))
     return turns > 3 or "REDACTED" in name
 
 

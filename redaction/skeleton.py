@@ -1,10 +1,10 @@
 """
 A session's structure without any of its text: who spoke when, through which tools, at what cost, and how much; not what.
 
-Nothing is searched for. What may stay is listed: numbers, times, flags, and strings that a format itself has (roles, types, names of
-models and tools, ids), each only where the format has it, and only in a form that no text has. Every other string gives way to
-`[text:128]`, 128 being the next power of two that is not below its length. So an unknown key, or a new version of a format, can
-cost a part of the structure and never shows a text.
+Nothing is searched for. What may stay is listed: numbers, times, flags, and strings that a format itself has (roles, types,
+names of models and tools, ids), each only where the format has it, and only in a form that no text has. Every other string
+gives way to `[text:128]`, 128 being the next power of two that is not below its length. So an unknown key, or a new version of
+a format, can cost a part of the structure and never shows a text.
 
 Inside the arguments and results of tools nothing stays but the shape: keys become `k1`, `k2`, numbers 0.
 """
@@ -13,45 +13,49 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import pairwise
 from typing import Any
 
 from satchel import jsontext
 from satchel.contracts import Record
 from satchel.errors import JsonError
 from satchel.jsontext import RawText
+from satchel.redaction.commonplace import words
 
 __all__ = ["Skeleton"]
 
 _DEPTH = 200
 
-_IDS = frozenset(
+_IDS = words(
     """
     id uuid parentUuid sessionId session_id messageId requestId toolUseID tool_use_id parentToolUseID leafUuid logicalParentUuid
-    sourceToolAssistantUUID sourceToolUseID agentId promptId anchorUuid source_uuid requestID session_key chat_id user_id thread_id
-    parent_session_id tool_call_id call_id platform_message_id turn_id response_id item_id delegation_id origin_session hash key
-    origin_ui_session_id parent_id interruptedMessageId refusedUserMessageUuid parent_thread_id forked_from_id conversation_id
-    """.split()
-)
-_WORDS = frozenset(
+    sourceToolAssistantUUID sourceToolUseID agentId promptId anchorUuid source_uuid requestID session_key chat_id user_id
+    thread_id parent_session_id tool_call_id call_id platform_message_id turn_id response_id item_id delegation_id
+    origin_session hash key origin_ui_session_id parent_id interruptedMessageId refusedUserMessageUuid parent_thread_id
+    forked_from_id conversation_id
     """
-    type role subtype level status state kind phase stop_reason stopReason finish_reason end_reason source author userType entrypoint
-    service_tier speed inference_geo permissionMode operation hookEvent trigger effort mode chat_type billing_provider billing_mode
-    cost_status cost_source effect_disposition handoff_state handoff_platform delivery_state display_kind model_provider originator
-    approval_policy sandbox_mode summary_mode reasoning_effort media_type mime_type format agent dialect lineage promptSource direction
-    tool_name toolName collaboration_mode_kind plan_type limit_name thread_source
-    """.split()
+)
+_WORDS = words(
+    """
+    type role subtype level status state kind phase stop_reason stopReason finish_reason end_reason source author userType
+    entrypoint service_tier speed inference_geo permissionMode operation hookEvent trigger effort mode chat_type
+    billing_provider billing_mode cost_status cost_source effect_disposition handoff_state handoff_platform delivery_state
+    display_kind model_provider originator approval_policy sandbox_mode summary_mode reasoning_effort media_type mime_type
+    format agent dialect lineage promptSource direction tool_name toolName collaboration_mode_kind plan_type limit_name
+    thread_source
+    """
 )
 _TOOLS = frozenset(["tool_use", "server_tool_use", "mcp_tool_use", "function", "function_call", "custom_tool_call", "tool_call"])
 """Types of what has a tool's name as its `name`; of anything else a name may be a person's or a file's."""
 _MODELS = frozenset(["model", "originalModel", "fallbackModel", "model_slug"])
 _VERSIONS = frozenset(["version", "cli_version", "pricing_version", "schema_version"])
-_STRUCTURES = frozenset(
+_STRUCTURES = words(
     """
     message content usage payload info total_token_usage last_token_usage rate_limits primary secondary credits cache_creation
     server_tool_use iterations tool_calls function messages session reasoning_details codex_reasoning_items codex_message_items
     compactMetadata summary model_config source git sessions items reasoning turn_context blocks
-    """.split()
+    """
 )
 _IN_TEXT = frozenset(["tool_calls", "reasoning_details", "codex_reasoning_items", "codex_message_items", "model_config"])
 """Strings of these keys are taken apart where they are JSON; `arguments` too, as what tools get; `content` where it is marked."""
@@ -75,13 +79,14 @@ _MODEL = re.compile(
 )
 _VERSION = re.compile(r"v?\d{1,5}(?:\.\d{1,5}){0,4}(?:-(?:alpha|beta|rc|dev)(?:\.?\d{1,4})?)?")
 _TIME = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:Z|[+-]\d\d:?\d\d)?)?")
-_KEY = re.compile(r"[A-Za-z_$][A-Za-z_$]{0,31}\d?")
+_KEY = re.compile(r"[A-Za-z_$]{1,48}\d?|[a-z]{1,24}_\d{1,2}[a-z]{0,2}(?:_[a-z]{1,16}){0,4}")
 _STANDS = re.compile(r"\[(?:text|data):\d+\]|(?:id|tool|key)-[0-9a-f]{12}|k\d{1,6}")
-_SAID = frozenset(
+_SAID = words(
     """
-    hermes claude codex legacy jsonl native cli telegram discord slack whatsapp signal matrix email webhook cron api gateway desktop
-    web ide vscode tui acp main user assistant system tool developer continuation delegate branch reset child dm group channel
-    """.split()
+    hermes claude codex legacy jsonl native cli telegram discord slack whatsapp signal matrix email webhook cron api gateway
+    desktop web ide vscode tui acp main user assistant system tool developer continuation delegate branch reset child dm group
+    channel
+    """
 )
 """Strings that stay wherever they stand outside of a conversation: agents, formats, sources, kinds of parents."""
 
@@ -121,7 +126,30 @@ class Skeleton:
             return text
         return text if _is_model(text) else self._named("id", text)
 
-    clean = text
+    def clean(self, text: str, /) -> str:
+        """Return what stands for a loose text."""
+        return self.text(text)
+
+    def enter(self, session_id: str, /) -> None:
+        """Do nothing: every session is like the others."""
+
+    def identifier(self, text: str, /) -> str:
+        """Return what stands for an id, the same as in the records."""
+        return self.text(text)
+
+    def counts(self, session_id: str, /) -> Mapping[str, int]:
+        """Return nothing: nothing is searched for, so nothing is found."""
+        return {}
+
+    def file(self, lines: Iterable[bytes], /, *, whole: bool) -> Iterator[bytes]:
+        """Yield the skeleton of a file: JSON stays JSON, whatever is none gives way."""
+        for line in [b"".join(lines)] if whole else lines:
+            body = line.strip(b" \t\r\n\xef\xbb\xbf")
+            try:
+                shape = jsontext.dumps(self.value(jsontext.loads(body))) if body else b""
+            except JsonError:
+                shape = _stand_in(len(body), "data").encode()
+            yield shape + (b"\n" if line.endswith(b"\n") else b"")
 
     def value(self, value: Any) -> Any:
         """Return the skeleton of parsed JSON, or of a row."""
@@ -137,7 +165,11 @@ class Skeleton:
             return None
         if kind is dict:
             keys = _Keys()
-            named = value.get("type") in _TOOLS if isinstance(value.get("type"), str) else key == "function" or "tool_call_id" in value
+            named = (
+                value.get("type") in _TOOLS
+                if isinstance(value.get("type"), str)
+                else key == "function" or "tool_call_id" in value
+            )
             return {
                 keys.free(self._key(name)): self._tool(item) if named and name == "name" else self._item(name, item, depth + 1)
                 for name, item in value.items()
@@ -256,5 +288,5 @@ def _is_name(name: str) -> bool:
     """Return whether a key is a word as formats use them: `backupTime`, `is_error`; not what was drawn by lot."""
     if not _KEY.fullmatch(name):
         return False
-    turns = sum(a.islower() and b.isupper() or a.isupper() and b.islower() for a, b in zip(name, name[1:], strict=False))
+    turns = sum(a.islower() != b.islower() for a, b in pairwise(name))
     return turns <= 10

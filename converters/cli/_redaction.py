@@ -68,10 +68,14 @@ def redaction(*, removes: bool = True) -> Callable[[Function], Function]:
     if removes:
         options += [
             click.option("--skeleton", is_flag=True, help="Leave no text at all: roles, times, tools, tokens and sizes only."),
-            click.option("--drop-media", is_flag=True, help="Put a note of kind and size in the place of pictures, fonts and sounds."),
+            click.option(
+                "--drop-media", is_flag=True, help="Put a note of kind and size in the place of pictures, fonts and sounds."
+            ),
         ]
     options += [
-        click.option("--tag-key-file", metavar="FILE", help="The key (32 bytes) of the tags in placeholders. [your own, made once]"),
+        click.option(
+            "--tag-key-file", metavar="FILE", help="The key (32 bytes) of the tags in placeholders. [your own, made once]"
+        ),
         click.option("--fresh-tags", is_flag=True, help="Make tags that can't be compared with those of other runs."),
     ]
 

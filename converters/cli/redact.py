@@ -22,7 +22,9 @@ __all__ = ["command"]
 
 @click.command(cls=Command, name="redact", epilog="Example: satchel redact backup.jsonl -o clean.jsonl")
 @click.argument("path")
-@click.option("-o", "--output", metavar="OUT", help="A file, for a folder a folder; - for standard output, as without it for a file.")
+@click.option(
+    "-o", "--output", metavar="OUT", help="A file, for a folder a folder; - for standard output, as without it for a file."
+)
 @click.option("--in-place", is_flag=True, help="Put the redacted file in the place of the original.")
 @click.option("--force", is_flag=True, help="Overwrite what is there.")
 @click.option("--copy-binary", is_flag=True, help="Copy files that are no text as they are; without it they are left out.")

@@ -50,16 +50,18 @@ def command(
     Prints place, rule and tag of each finding, never a value. Exit status 1 when there is any, 0 when there is none.
     """
     wanted = given(options)
-    include_live = options.get("include_live")
+    filtered = any(options.values())
     selection = chosen(options)
     if not paths and not from_:
         raise UsageError("name a file or a folder, or say which store with --from: satchel scan --from hermes")
     if paths and from_:
         raise UsageError("PATH looks into files, --from into the sessions of stores: give one of them")
-    if paths and (selection.describe() or include_live or profile is not None):
+    if paths and (filtered or profile is not None):
         raise UsageError("filters and --profile choose among the sessions of a store: they go with --from")
     if from_ and (explain or wanted.get("verify_with")):
-        raise UsageError("--explain and --verify-with look at files: they go with PATH, and for stores with `satchel export --redact`")
+        raise UsageError(
+            "--explain and --verify-with look at files: they go with PATH, and for stores with `satchel export --redact`"
+        )
     with Teller(quiet=quiet, log_json=log_json) as tell:
         use = protected(wanted, counts=bool(from_), force=force, listen=tell)
         if from_:
@@ -107,7 +109,9 @@ def _stores(
         print_json({"findings": [place._asdict() for place in places], "total": use.report.total, "sessions": seen.sessions})
     else:
         for place in places:
-            click.echo(terminal_line(f"{place.session}: {place.field}: {place.rule} ({place.strength}), {count(place.count, 'time')}"))
+            click.echo(
+                terminal_line(f"{place.session}: {place.field}: {place.rule} ({place.strength}), {count(place.times, 'time')}")
+            )
     _tell(use, quiet, "session", count(seen.sessions, "session"))
     return 1 if places else 3 if seen.lost else 0
 
