@@ -9,16 +9,14 @@ two families is of the first one.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Protocol
 
 from satchel.contracts import Stream, Target
 from satchel.errors import JsonError, RedactionError
 from satchel.jsontext import loads
-from satchel.redaction.literals import finder
 from satchel.redaction.nested import Sieve, edits
 from satchel.redaction.registry import Hit, Registry
-from satchel.redaction.rules import Rule, RuleSet
 from satchel.redaction.spans import STRONG, Span
 
 __all__ = ["Gate", "GatedTarget"]
@@ -29,7 +27,6 @@ _BEHIND = 8 << 10
 _PIECE = 1 << 20
 _BASE64 = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/="
 _BASE64_RUN = re.compile(rb"[A-Za-z0-9+/]*={0,2}")
-_NOT_BASE64 = re.compile(rb"[^A-Za-z0-9+/]")
 _MEDIA = re.compile(rb"iVBORw0KGgo|/9j/|R0lGOD|UklGR|JVBERi0|T2dnU|SUQz|//[sv]|ZkxhQ|d09G|GkXfo|UEsDB|Qk[0-3]|SUkq|TU0A")
 _LONGEST = 1 << 20
 _QUOTES = 4096
@@ -39,9 +36,9 @@ _LONG = 128
 
 
 class _Finder(Protocol):
-    rules: RuleSet
+    def find(self, text: str, /) -> list[Span]: ...
 
-    def strong(self, text: str, /) -> list[Span]: ...
+    def leaks(self, data: bytes, /) -> Iterable[tuple[int, str]]: ...
 
 
 class _Report(Protocol):
@@ -65,7 +62,6 @@ class Gate:
         *,
         allows: Callable[[str, str], bool] = lambda value, rule: False,
         report: _Report | None = None,
-        native: bool = True,
     ) -> None:
         self._report = report
         if report is not None:
@@ -78,10 +74,6 @@ class Gate:
         self.searched = 0
         """Bytes that passed."""
         self._sieve = Sieve(self._judge)
-        strong = [rule for rule in engine.rules.rules if rule.strength >= STRONG]
-        exact, folded = _literals(strong)
-        self._exact = finder(exact, native=native) if exact else None
-        self._folded = finder(folded, native=native) if folded else None
 
     def __repr__(self) -> str:
         return "Gate()"
@@ -104,38 +96,23 @@ class Gate:
             for hit in self._registry.find(data.decode("utf-8", "replace")):
                 if not self._allows(hit.value, hit.rule):
                     self._fail(hit.rule, name, "what was found in this session")
-        starts: set[int] = set()
-        for hits in (
-            self._exact(data) if self._exact is not None else {},
-            self._folded(data.lower()) if self._folded is not None else {},
-        ):
-            for found in hits.values():
-                starts.update(found)
-        end = -1
-        for start in sorted(starts):
-            if start < end:
-                continue
-            begin, end = max(0, start - _BEFORE), min(len(data), start + _BEHIND)
-            self._look(data, begin, end, name, in_media=in_media)
-            # The next window overlaps this one, so that what begins near its end is seen whole.
-            end = max(start + 1, end - _BEHIND // 2)
+        for at, rule in self._engine.leaks(data):
+            if not _in_media(data, at, begins=in_media) and self._is_found(data, at):
+                self._fail(rule, name, "what the rule finds")
 
-    def _look(self, data: bytes, begin: int, end: int, name: str, *, in_media: bool) -> None:
-        text = data[begin:end].decode("utf-8", "surrogateescape")
-        for span in self._engine.strong(text):
-            value = text[span.start : span.end]
-            if self._allows(value, span.rule):
-                continue
-            at = begin + len(text[: span.start].encode("utf-8", "surrogateescape"))
-            if _in_media(data, at, at + len(value), begins=in_media):
-                continue
-            # A string of JSON is judged as the redactor judged it: by itself, and without the text around it.
-            said = _string_around(data, at)
-            if said is None or any(edit.hit.strength >= STRONG for edit in edits(said, self._sieve)):
-                self._fail(span.rule, name, "what the rule finds")
+    def _is_found(self, data: bytes, at: int) -> bool:
+        """Return whether what stands at a place is a finding where it is looked at as the redactor does, string by string."""
+        said = _string_around(data, at)
+        if said is not None:
+            return any(edit.hit.strength >= STRONG for edit in edits(said, self._sieve))
+        begin = max(0, at - _BEFORE)
+        before = data[begin:at].decode("utf-8", "surrogateescape")
+        text = before + data[at : at + _BEHIND].decode("utf-8", "surrogateescape")
+        return any(hit.strength >= STRONG and hit.end > len(before) for hit in self._judge(text, (), 0))
 
     def _judge(self, text: str, names: tuple[str, ...], mode: int) -> list[Hit]:
-        hits = [Hit(s.start, s.end, s.rule, s.strength, text[s.start : s.end]) for s in self._engine.strong(text)]
+        spans = self._engine.find(text)
+        hits = [Hit(span.start, span.end, span.rule, span.strength, text[span.start : span.end]) for span in spans]
         return [hit for hit in hits if not self._allows(hit.value, hit.rule)]
 
     def _fail(self, rule: str, name: str, what: str) -> None:
@@ -164,16 +141,6 @@ class Gate:
         return GatedTarget(target, self)
 
 
-def _literals(rules: list[Rule]) -> tuple[list[bytes], list[bytes]]:
-    """Return the literals of rules: those to be found as they are, and those to be found in small letters."""
-    exact: dict[bytes, None] = {}
-    folded: dict[bytes, None] = {}
-    for rule in rules:
-        for literal in rule.literals:
-            (folded if rule.fold else exact)[literal.encode()] = None
-    return list(exact), list(folded)
-
-
 def _string_around(data: bytes, at: int) -> str | None:
     """Return what the string of JSON says that a place is in, None where it is in none, or not whole."""
     begin, tries = at, 0
@@ -195,12 +162,11 @@ def _string_around(data: bytes, at: int) -> str | None:
     return said if isinstance(said, str) else None
 
 
-def _in_media(data: bytes, start: int, end: int, *, begins: bool) -> bool:
+def _in_media(data: bytes, at: int, *, begins: bool) -> bool:
     """Return whether a place lies in a long run of base64 that begins as a picture, a sound or a document does."""
-    head = data[:start]
-    begin = len(head.rstrip(_BASE64))
+    begin = len(data[:at].rstrip(_BASE64))
     match = _BASE64_RUN.match(data, begin)
-    if match is None or match.end() < end or match.end() - begin < _LONG:
+    if match is None or match.end() <= at or match.end() - begin < _LONG:
         return False
     return (begin == 0 and begins) or _MEDIA.match(data, begin) is not None
 

@@ -31,16 +31,16 @@ class Finder(Protocol):
 
     rules: RuleSet
 
-    def find(self, text: str, /) -> list[Span]:
-        """Return what of a text is secret, in order, without overlaps."""
+    def find(self, text: str, /, *, hidden: bool = True) -> list[Span]:
+        """Return what of a text is secret, in order, without overlaps; `hidden` says that it may be disguised."""
         ...
 
-    def strong(self, text: str, /) -> list[Span]:
-        """Return what strong rules alone find in a text as it stands."""
+    def opens(self, raw: bytes, /) -> int:
+        """Say what of a serialised record has to be looked at: 0 nothing, 1 its strings, 2 what they may hide too."""
         ...
 
-    def may_hold(self, raw: bytes, /) -> bool:
-        """Return False only if no string of a serialised record can have a finding."""
+    def leaks(self, data: bytes, /) -> Iterable[tuple[int, str]]:
+        """Yield where in an output the surest rules find something, and which."""
         ...
 
     def named_value(self, names: tuple[str, ...], value: str | int, /) -> Span | None:
@@ -178,8 +178,8 @@ class SecretRedactor:
         self._cuts: Sequence[Cut] = ()
         self._found: list[Edit] = []
         """What went from the record that was applied last."""
-        self._native = native
         self._learning = False
+        self._direct = self._hidden = True
 
     def __repr__(self) -> str:
         return "SecretRedactor()"
@@ -266,7 +266,7 @@ class SecretRedactor:
         if self._report is not None:
             self._report.clear()
         allows = self._policy.allows if self._policy is not None else lambda value, rule: False
-        return Gate(self._engine, self.registry, allows=allows, report=self._report, native=self._native)
+        return Gate(self._engine, self.registry, allows=allows, report=self._report)
 
     def text(self, text: str, /) -> str:
         """Return a text that stands outside the records, a title say, without what is secret. Raises RedactionError."""
@@ -339,7 +339,9 @@ class SecretRedactor:
     # ------------------------------------------------------------------------------------------------ learning
 
     def _may_hold(self, raw: bytes) -> bool:
-        if self._engine.may_hold(raw) or (self._policy is not None and self._policy.may_hold(raw)):
+        opens = self._engine.opens(raw)
+        self._direct, self._hidden = opens > 0, opens > 1
+        if opens or (self._policy is not None and self._policy.may_hold(raw)):
             return True
         return self._sieve.media is not None and _MEDIA.search(raw) is not None
 
@@ -411,11 +413,15 @@ class SecretRedactor:
     def _apply(self, record: Record) -> Record:
         self._learning = False
         self._found = []
+        self._direct = False
         place = hash((record.kind, record.key))
         self._cuts = self._streams.cuts(place)
         at = place & _MASK
         key = self._key(record)
-        if not self._learned or self._marks[at >> 3] & 1 << (at & 7) or self._cuts or self._may_have_more(record):
+        is_marked = not self._learned or self._marks[at >> 3] & 1 << (at & 7) != 0
+        if (is_marked and self._may_hold(self._serialised(record))) or self._cuts or self._may_have_more(record):
+            # Where nothing was found before, there is only what is known from elsewhere.
+            self._direct = self._direct and is_marked
             found = self._edits(record)
             self._found = [edit for _, edit in found]
             if found:
@@ -504,21 +510,25 @@ class SecretRedactor:
         spans: list[Span] = []
         if mode == FULL:
             if len(text) >= self._least:
-                spans += self._engine.find(text)
+                if self._direct:
+                    spans += self._engine.find(text, hidden=self._hidden)
                 if self._policy is not None:
                     spans += self._policy.find(text)
         elif mode == STRONG_ONLY:
-            spans += [span for span in self._engine.find(text) if span.strength >= STRONG]
+            if self._direct:
+                spans += [span for span in self._engine.find(text, hidden=self._hidden) if span.strength >= STRONG]
         if mode == NUMBER:
-            if self._is_named_number(names):
+            if self._direct and self._is_named_number(names):
                 named = self._engine.named_value(names, int(text))
                 spans += [Span(0, len(text), named.rule, named.strength)] if named is not None else []
-        elif mode != STRONG_ONLY and names and self._is_named(names):
+        elif mode != STRONG_ONLY and names and self._direct and self._is_named(names):
             named = self._engine.named_value(names, text)
             spans += [named] if named is not None else []
         hits = [self._hit(text, span) for span in spans] if spans else []
         if not self._learning and self.registry.is_looked_for and mode != NAMED:
             known = self.registry.find(text)
+            if mode == NUMBER:
+                known = [hit for hit in known if (hit.start, hit.end) == (0, len(text))]
             if known:
                 hits += [hit._replace(new=self._placeholder(hit.rule, hit.value)) for hit in known]
         if self._cuts and not self._learning:
@@ -568,7 +578,7 @@ class SecretRedactor:
         return out
 
     def _loose(self, text: str, mode: int) -> str:
-        self._learning = False
+        self._learning, self._direct, self._hidden, self._cuts = False, True, True, ()
         try:
             found = edits(text, self._sieve) if mode == FULL else _of_hits(self._judge(text, (), mode))
             return applied(text, found) if found else text

@@ -9,27 +9,11 @@ from typing import Any
 from satchel.redaction.engine import Engine
 from satchel.redaction.redactor import SecretRedactor
 from satchel.redaction.rules import RuleSet, builtin
-from satchel.redaction.spans import STRONG, Span
 from satchel.redaction.tags import TagKey
 
-__all__ = ["Complete", "KEY", "redactor", "token"]
+__all__ = ["KEY", "redactor", "token"]
 
 KEY = TagKey(b"k" * 32)
-
-
-class Complete(Engine):
-    """An engine with all that a redactor asks of one."""
-
-    def strong(self, text: str) -> list[Span]:
-        return [span for span in self.find(text) if span.strength >= STRONG]
-
-    def may_hold(self, raw: bytes) -> bool:
-        return True
-
-    def named_value(self, names: Any, value: Any) -> Span | None:
-        from satchel.redaction.named import named_value
-
-        return named_value(names, value)
 
 
 def token(seed: object = 0) -> str:
@@ -44,5 +28,5 @@ def token(seed: object = 0) -> str:
 
 def redactor(rules: RuleSet | None = None, **options: Any) -> SecretRedactor:
     """Return a redactor of the built-in rules, or of others."""
-    engine: Any = options.pop("engine", None) or Complete(rules or builtin())
+    engine: Any = options.pop("engine", None) or Engine(rules or builtin())
     return SecretRedactor(engine, tags=options.pop("tags", KEY), **options)
