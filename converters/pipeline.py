@@ -312,7 +312,6 @@ def export(
     options: Mapping[str, Any] | None = None,
     redactor: Redactor | None = None,
     examine: Examine | None = None,
-    again: Callable[[], None] | None = None,
     manifest: bool = True,
     force: bool = False,
     ended_only: bool | None = None,
@@ -328,7 +327,6 @@ def export(
             a binary stream.
         options: The writer's own options.
         examine: Looks at files, given by name and path, before they get their final names, and raises to prevent that.
-        again: Called when all is read once more, since a store changed meanwhile.
         ended_only: Leave live sessions out; by default when the selection narrows and does not ask for them.
         stamp: Time of the run for the manifest's header; None keeps the output free of any clock.
 
@@ -357,8 +355,6 @@ def export(
             if attempt == _TRIES or not isinstance(output, str | os.PathLike):
                 raise
             listen(Problem("the run", "a store changed while it was read: it is read again"))
-            if again is not None:
-                again()
             attempt += 1
     outcome = run.outcome
     outcome.lost, outcome.warnings = counting.lost, counting.warnings

@@ -34,6 +34,7 @@ from satchel.redaction.explaining import described
 from satchel.redaction.policy import Policy
 from satchel.redaction.report import Report
 from satchel.second_opinion import Opinion
+from satchel.sources import find_all, real_path, spare
 
 __all__ = ["Finding", "Outcome", "explained", "is_folder", "redact_path", "scan_path"]
 
@@ -372,6 +373,10 @@ def redact_path(
     Raises:
         SatchelError: Nothing of the file at hand is under its final name; files of a folder that were finished before stay.
     """
+    if in_place:
+        _spare_stores(path)
+    elif isinstance(output, str | os.PathLike):
+        spare(find_all(), output)
     outcome = Outcome(report=report if report is not None else Report())
     run = _Run(redactor, outcome, force=force, copy_binary=copy_binary, hear=hear, examine=examine, listen=listen)
     with _located(path) as (found, name):
@@ -393,6 +398,19 @@ def redact_path(
             run.file(found, output, name)
     outcome.output = os.fspath(output) if isinstance(output, str | os.PathLike) else None
     return outcome
+
+
+def _spare_stores(path: str | os.PathLike[str]) -> None:
+    """Make sure that nothing in the stores of agents is redacted where it stands. Raises UsageError."""
+    target = os.path.join(real_path(os.path.expanduser(path)), "")
+    for source in find_all():
+        store = os.path.join(real_path(source.path), "")
+        if target.startswith(store) or store.startswith(target):
+            raise UsageError(
+                f"{os.fspath(path)} is, or holds, what belongs to the session store {source.path}: its agent would take placeholders "
+                "for what was there; redact a copy, with -o",
+                subject=os.fspath(path),
+            )
 
 
 def scan_path(

@@ -141,19 +141,28 @@ def _of_pairs(pairs: Iterable[tuple[str, str]]) -> Iterator[str]:
             yield value
 
 
-def _of_json(name: str, value: Any, *, listed: bool) -> Iterator[str]:
-    """Yield the secrets of parsed JSON; `listed`: nothing but lists is around, so each of its texts is meant."""
+def _of_json(name: str, value: Any, *, listed: bool, within: str = "") -> Iterator[str]:
+    """
+    Yield the secrets of parsed JSON.
+
+    Args:
+        name: The key that the value stands under.
+        listed: Nothing but lists is around, so each of its texts is meant.
+        within: The nearest key around it that says that there are secrets inside.
+    """
     if isinstance(value, str):
         if listed and len(value) >= _SHORTEST:
             yield value
         else:
-            yield from _of_pairs([(name, value)])
+            yield from _of_pairs([(name, value), *([(within, value)] if within and _OTHER.search(f"_{name}") is None else [])])
     elif isinstance(value, dict):
+        inside = "secret" if is_sensitive(name) or is_sensitive(name.removesuffix("s")) else within
         for key, item in value.items():
-            yield from _of_json(key if isinstance(item, str) or not is_sensitive(name) else name, item, listed=False)
+            yield from _of_json(key, item, listed=False, within=inside)
     elif isinstance(value, list):
+        inside = "secret" if is_sensitive(name.removesuffix("s")) else within
         for item in value:
-            yield from _of_json(name, item, listed=listed)
+            yield from _of_json(name, item, listed=listed, within=inside)
 
 
 def _fit(value: str) -> bool:

@@ -11,7 +11,7 @@ import re
 import time
 from collections.abc import Iterable, Iterator
 from importlib import import_module
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import Any
 
 __all__ = ["fault", "probe"]
@@ -26,7 +26,7 @@ def fault(pattern: str, *, flags: int = 0) -> str:
     """Return why a pattern is refused, or "": its repetitions, then the probe. It has to be a pattern that compiles."""
     tree = import_module("re._parser").parse(pattern, flags)
     why = next(_repetitions(tree, outer=False), "")
-    return why or probe(re.compile(pattern, flags), units=_letters(tree))
+    return why or probe(re.compile(pattern, flags), units=_letters(tree), leads=_leads(tree))
 
 
 def _repetitions(tree: Iterable[Any], *, outer: bool) -> Iterator[str]:
@@ -77,19 +77,49 @@ def _letters(tree: Iterable[Any]) -> list[str]:
     return list(found)
 
 
-def probe(pattern: re.Pattern[str], *, units: Iterable[str] = ()) -> str:
+def _leads(tree: Iterable[Any]) -> list[str]:
+    """Return what has to stand before each part of a pattern for it to be tried: the shortest text that the parts before it take."""
+    found: dict[str, None] = {}
+    before = ""
+    for part in tree:
+        found[before] = None
+        before += _shortest([part])
+    return list(found)[-8:]
+
+
+def _shortest(tree: Iterable[Any]) -> str:
+    text = ""
+    for kind, argument in tree:
+        name = str(kind)
+        if name in ("MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT"):
+            text += _shortest(argument[2]) * min(int(argument[0]), 64)
+        elif name == "BRANCH":
+            text += _shortest(argument[1][0])
+        elif name == "SUBPATTERN":
+            text += _shortest(argument[-1])
+        elif name == "ATOMIC_GROUP":
+            text += _shortest(argument)
+        elif name in ("LITERAL", "IN", "ANY", "CATEGORY"):
+            text += next(iter(_letters([(kind, argument)])), "a")
+    return text
+
+
+def probe(pattern: re.Pattern[str], *, units: Iterable[str] = (), leads: Iterable[str] = ("",)) -> str:
     """
     Return why a pattern is too slow, or "".
 
     Each text is one unit again and again, ended by what nothing matches; it grows in small steps first, so that a pattern whose
     time doubles with every character is caught before it takes a second.
+
+    Args:
+        leads: What the texts begin with.
     """
     letters = list(dict.fromkeys([*units, "a", "0", "-", " "]))[:16]
     shapes = [*letters, "".join(letters), *(a + b for a, b in pairwise(letters))]
-    for shape in shapes:
+    for lead, shape in product(leads, shapes):
         size = 4
         while size <= _LONGEST:
-            text = (shape * (size // len(shape) + 1))[:size] + "\0"
+            text = lead + (shape * (size // len(shape) + 1))[:size] + "\0"
             began = time.process_time()
             pattern.match(text)
             if time.process_time() - began > _PATIENCE:

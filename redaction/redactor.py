@@ -301,18 +301,20 @@ class SecretRedactor:
 
     def _places(self, record: Record) -> list[Place]:
         self._learning = False
+        self._cuts = ()
         at = hash((record.kind, record.key)) & _MASK
-        marked = not self._learned or bool(self._marks[at >> 3] & 1 << (at & 7))
-        if not marked and not (self.registry.is_looked_for and self.registry.holds(self._serialised(record))):
-            if self._policy is None or not self._policy.may_hold(self._serialised(record)):
-                return []
-        return [self._place(edit, again=not marked) for _, edit in self._edits(record)]
+        is_marked = not self._learned or self._marks[at >> 3] & 1 << (at & 7) != 0
+        self._direct = False
+        if not ((is_marked and self._may_hold(self._serialised(record))) or self._may_have_more(record)):
+            return []
+        self._direct = self._direct and is_marked
+        return [self._place(edit) for _, edit in self._edits(record)]
 
-    def _place(self, edit: Edit, *, again: bool) -> Place:
+    def _place(self, edit: Edit) -> Place:
         hit = edit.hit
         rule = self.registry.rule_of(hit.value) or hit.rule
         tag = self._tags.tag(hit.value)
-        return Place(edit.start, edit.end, edit.new, rule, hit.strength, tag, len(hit.value), edit.names, again)
+        return Place(edit.start, edit.end, edit.new, rule, hit.strength, tag, len(hit.value), edit.names, hit.again)
 
     # ------------------------------------------------------------------------------------------------ failing closed
 

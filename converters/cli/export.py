@@ -124,7 +124,6 @@ def command(
                 options=({"only": only} if only else {}) | ({"raw": True} if raw else {}),
                 redactor=use.redactor if use else None,
                 examine=use.examine if use else None,
-                again=use.report.clear if use else None,
                 manifest=not no_manifest,
                 force=force,
                 version=satchel.__version__,

@@ -101,7 +101,7 @@ def test_a_word_is_not_replaced_inside_another_one() -> None:
     assert "/home/«wren»/x wrench «wren» rewren" == marked("home-user", "/home/wren/x wrench wren rewren")
 
 
-@pytest.mark.parametrize("name", ["mark", "test", "will", "ken", "key"])
+@pytest.mark.parametrize("name", ["mark", "will", "ken", "key"])
 def test_a_name_that_is_a_word_goes_from_paths_only(name: str) -> None:
     assert f"/home/«{name}»/x and {name}" == marked("home-user", f"/home/{name}/x and {name}")
 

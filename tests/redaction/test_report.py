@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from redacting import KEY, token
 
+from satchel.contracts import Record
 from satchel.errors import TargetError
 from satchel.protecting import write_report
 from satchel.redaction.policy import Policy
@@ -95,7 +96,10 @@ def test_a_value_is_in_no_report_and_no_repr() -> None:
     report = Report()
     redactor: Any = build(Policy(), tags=KEY, report=report)
     value = token()
-    redactor.clean(f'{{"{value}": "password={value}", "text": "{value}"}}')
+    record = Record("line", 1, None, f'{{"{value}": "password={value}", "text": "{value}"}}'.encode())
+    redactor.begin()
+    redactor.learn([record])
+    list(redactor.apply([record]))
     shown = json.dumps(report.as_dict(rules=Policy().facts())) + repr(report)
 
     assert report.total

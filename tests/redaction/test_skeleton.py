@@ -73,7 +73,7 @@ def test_json_inside_a_column_stays_json() -> None:
     ("key", "text"),
     [
         ("name", "Jane Doe"), ("id", "fix-the-payroll-bug"), ("model", "ft:acme-payroll"), ("type", CANARY), ("version", "harbour"),
-        ("source", "see you at nine"), ("tool_name", "mcp__acme-payroll__query"), ("unheard_of", "x"), ("title", "cli tools"),
+        ("source", "see you at nine"), ("tool_name", "mcp__acme-payroll__query"), ("unheard_of", "harbour"), ("title", "cli tools"),
         ("timestamp", "yesterday"), ("stop_reason", "because I said so, and so"), ("gitBranch", "main"),
     ],
 )  # fmt: skip
