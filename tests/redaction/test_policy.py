@@ -224,10 +224,10 @@ def test_a_file_that_is_not_there_is_an_error(tmp_path: Path) -> None:
 def test_nothing_of_a_policy_shows_a_value(tmp_path: Path) -> None:
     env = lines(tmp_path / ".env", f"PASSPHRASE={SECRET}")
     allow = lines(tmp_path / "allow.txt", "wharf-9-lantern", "regex:quay-[0-9]{4}")
-    policy = made(secrets_from=[env], allow=[allow], also=["home-user"], environ={"USER": "kestrel"})
+    policy = made(secrets_from=[env], allow=[allow], also=["home-user"], environ={"USER": "marek"})
 
     shown = f"{policy!r} {policy.secrets!r} {policy.allowed!r} {policy.facts()} {build(policy, tags=KEY)!r}"
-    assert not [word for word in (SECRET, "wharf", "quay", "kestrel") if word in shown]
+    assert not [word for word in (SECRET, "wharf", "quay", "marek") if word in shown]
     assert (1, 2) == (policy.facts()["secrets"], policy.facts()["allowed"])
 
 
@@ -257,15 +257,15 @@ def test_the_users_file_counts_and_what_is_given_is_joined_to_it(tmp_path: Path)
         'also = ["emails"]',
         'no-rule = ["github-token"]',
         "drop-media = true",
-        'people = ["heron"]',
+        'people = ["sofia"]',
     )
-    policy = made(config=config, also=["home-user"], environ={"USER": "kestrel"})
+    policy = made(config=config, also=["home-user"], environ={"USER": "marek"})
 
     assert "acme-badge" in policy.rules.ids
     assert ("home-user", "emails") == policy.packs
     assert "github-token" in policy.off
     assert policy.drop_media
-    assert ("heron", "kestrel") == policy.people
+    assert ("sofia", "marek") == policy.people
 
 
 def test_rules_may_stand_in_the_users_file_itself(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ def told() -> Report:
         ("one", "github-token", "aaaaaa", ("content", "text")),
         ("one", "github-token", "aaaaaa", ("content", "text")),
         ("two", "github-token", "aaaaaa", ("cwd",)),
-        ("two", "password", "bbbbbb", ("input", "kestrel@quay.io")),
+        ("two", "password", "bbbbbb", ("input", "marek@quay.io")),
         ("two", "email", "cccccc", ("input", token())),
     ):
         strength = MEDIUM if rule == "email" else STRONG
@@ -47,7 +47,7 @@ def test_it_counts_by_rule_field_session_strength_and_way() -> None:
     assert Policy().digest == said["rules"]["digest"]
 
 
-@pytest.mark.parametrize("name", ["kestrel@quay.io", "/home/kestrel", token(), "db.quay.io", "[REDACTED:email:1c9a02]", "x" * 60, ""])
+@pytest.mark.parametrize("name", ["marek@quay.io", "/home/marek", token(), "db.quay.io", "[REDACTED:email:1c9a02]", "x" * 60, ""])
 def test_a_key_that_is_no_plain_word_is_not_told(name: str) -> None:
     assert place("line", ["input", name]) in ("line/input/?", "line/input")
 

@@ -31,7 +31,7 @@ def test_roles_tools_times_models_and_numbers_stay() -> None:
         "type": "assistant",
         "uuid": "550e8400-e29b-41d4-a716-446655440000",
         "timestamp": "2026-03-02T08:30:00.123Z",
-        "cwd": "/home/kestrel/work",
+        "cwd": "/home/marek/work",
         "version": "2.1.29",
         "isSidechain": False,
         "message": {
