@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Claim",
+    "Contents",
     "Dialect",
     "Drifting",
     "Export",
@@ -309,6 +310,11 @@ class SessionView(Protocol):
     def files(self, segment: int = -1, /) -> Iterator[tuple[str, Path]]:
         """Yield the files that a segment consists of, its transcript first, as `Files.files` does; none where it has none."""
         ...
+
+
+@runtime_checkable
+class Contents(Protocol):
+    """What a view of a session can do that has files: give what is in them, redacted."""
 
     def contents(self, path: Path, /) -> Iterator[bytes]:
         """

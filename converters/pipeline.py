@@ -101,7 +101,7 @@ class View:
         self._store = store
         self._redactor = redactor
         self._ids = ids
-        self.ids = [_identifier(session_id, redactor) for session_id in ids]
+        self.ids: Sequence[str] = [_identifier(session_id, redactor) for session_id in ids]
         self.dialect = store.dialect
         self.redacted = redactor is not None
         self._segments: list[SessionInfo] | None = None
@@ -163,7 +163,7 @@ class View:
         """Yield the files that a segment consists of."""
         if isinstance(self._store, Files):
             for name, path in self._store.files(self._ids[segment]):
-                yield _file_name(_identifier(name, self._redactor)) if self._redactor is not None else name, path
+                yield _file_name(self._redactor.text(name)) if self._redactor is not None else name, path
 
     def contents(self, path: Path) -> Iterator[bytes]:
         """Yield what a file of the session holds, redacted. Raises StoreError, RedactionError."""
@@ -407,8 +407,12 @@ class _Run:
         else:
             target = PipeTarget(output)
         listing: ManifestWriter | None = None
-        gate = self._gate = self._redactor.gate() if isinstance(self._redactor, Gated) else None
-        gated = self._gated = gate.over(target) if gate is not None else None
+        gate: Gate | None = None
+        gated: GatedTarget | None = None
+        able: object = self._redactor
+        if isinstance(able, Gated):
+            gate = self._gate = able.gate()
+            gated = gate.over(target)
         header = {"lineage": self._lineage, **self._options} | ({"exported_at": stamp} if stamp else {})
         with target, ExitStack() as inner:
             if manifest and not isinstance(target, PipeTarget):
@@ -449,7 +453,6 @@ class _Run:
 
     _lost_in_sessions = 0
     _gate: Gate | None = None
-    _gated: GatedTarget | None = None
 
     def _tell_doubles(self, plans: list[Plan]) -> None:
         """Say which sessions are in more than one of the stores: both are written, as it is not known which one is right."""

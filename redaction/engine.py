@@ -217,9 +217,16 @@ def _is_second_word(folded: bytes, begin: int) -> bool:
 def _names_something(folded: bytes, starts: Sequence[int]) -> bool:
     """Return whether one of the words is part of a name after which a value may come."""
     past = -1
+    nothing: set[bytes] = set()
     for at in starts:
         if at < past:
             continue
+        around = folded[at : at + 160] + folded[max(0, at - 24) : at]
+        if around in nothing:
+            continue
+        if len(nothing) > 4096:
+            nothing.clear()
+        nothing.add(around)
         rest = _WORD_REST.match(folded, at)
         past = rest.end() if rest else at
         head = folded[max(0, at - 64) : at]
@@ -273,8 +280,12 @@ def _rule_matches(rule: Rule, text: str, starts: Sequence[int], again: list[int]
         again.extend(at for at in starts[:_MANY] if named.DISGUISE.search(text, at, at + 256))
         return
     past, failed = -1, 0
+    nothing: set[str] = set()
     for start in starts:
         if start < past:
+            continue
+        around = text[start : start + 60] + text[max(0, start - 4) : start]
+        if around in nothing:
             continue
         begin = start
         if rule.left is not None:
@@ -289,6 +300,9 @@ def _rule_matches(rule: Rule, text: str, starts: Sequence[int], again: list[int]
                 again.append(start)
         else:
             failed += 1
+            if len(nothing) > 4096:
+                nothing.clear()
+            nothing.add(around)
             if named.DISGUISE.search(text, start, start + 64) or _BROKEN_RUN.match(text, start):
                 again.append(start)
             if failed >= _TRIES:
@@ -304,15 +318,13 @@ _BROKEN_RUN = re.compile(r"[A-Za-z0-9_\-+/=.]{2,512}[\"'`]?[ \t]*[│┃║|=\\+
 
 
 def _span(rule: Rule, text: str, match: re.Match[str], begin: int) -> Iterable[Span]:
-    start, end = match.span(rule.group)
-    if start < 0 or start == end:
-        return ()
     if rule.edge and begin > 0 and _is_word(text[begin - 1]) and not _after_escape(text, begin):
-        return ()
-    value = text[start:end]
-    if not all(test(value) for test in rule.checks):
-        return ()
-    return (Span(start, end, rule.id, rule.strength),)
+        return
+    for start, end in rule.parts(match):
+        if 0 <= start < end:
+            value = text[start:end]
+            if all(test(value) for test in rule.checks):
+                yield Span(start, end, rule.id, rule.strength)
 
 
 def _is_word(char: str) -> bool:

@@ -1,9 +1,9 @@
 """
 The last look at what is written: whatever a writer hands over is searched once more before it reaches a file.
 
-What is searched for is what strong rules find, and what is known of the family of sessions that is being written, in any form. A hit
-is an error, and nothing gets its final name. A writer hands over what it has of a session before `add` returns: so what comes between
-two families is of the first one.
+What is searched for is what strong rules find, and what is known of the family of sessions that is being written, in any form. A
+hit is an error, and nothing gets its final name. A writer hands over what it has of a session before `add` returns: so what comes
+between two families is of the first one.
 """
 
 from __future__ import annotations
@@ -212,7 +212,6 @@ class GatedStream:
             self._in_media = gate.ends_in_media(before, begins=self._in_media)
         self._tail = kept
         self.inner.write(data)
-
 
     def settle(self) -> None:
         """Search and hand on what waits; what comes next is judged by what is known then, and begins anew."""

@@ -11,19 +11,32 @@ import base64
 import binascii
 import re
 from collections.abc import Callable, Iterable, Sequence
-from json.decoder import JSONDecodeError, scanstring  # type: ignore[attr-defined]
+from json.decoder import scanstring  # type: ignore[attr-defined]
 from typing import NamedTuple
 
 from satchel.errors import JsonError
 from satchel.jsontext import loads
 from satchel.redaction.registry import Hit
 
-__all__ = ["FULL", "NAMED", "NUMBER", "STRONG_ONLY", "Edit", "Judge", "Sieve", "applied", "edits", "is_media", "media_type", "mode_of"]
+__all__ = [
+    "FULL",
+    "NAMED",
+    "NUMBER",
+    "STRONG_ONLY",
+    "Edit",
+    "Judge",
+    "Sieve",
+    "applied",
+    "edits",
+    "is_media",
+    "media_type",
+    "mode_of",
+]
 
 FULL, STRONG_ONLY, NAMED, NUMBER = 0, 1, 2, 3
 """
-How a string is judged: by every rule; by the surest ones, since it is an id or a cipher that other things hang on; by the names that
-it stands under alone; the same, for a number.
+How a string is judged: by every rule; by the surest ones, since it is an id or a cipher that other things hang on; by the names
+that it stands under alone; the same, for a number.
 """
 
 Names = tuple[str, ...]
@@ -40,7 +53,7 @@ class Sieve(NamedTuple):
     Attributes:
         judge: Says what of a string has to go.
         least: Shorter strings are not judged.
-        media: Gives what comes in the place of a picture, a sound or a document, None where it stays; None where all of them stay.
+        media: Gives what comes in the place of a picture, a sound or a document; None where all of them stay.
     """
 
     judge: Judge
@@ -118,11 +131,20 @@ _ID = re.compile(
     | [a-z0-9] (?: Id | ID | Ids | Uuid | UUID | Sha | SHA | Hash | Digest | Commit ) $
     | ^ (?: leafUuid | session_key | sessionKey | prompt_cache_key | ref | refs | integrity | resolved ) $"""
 )
-_CIPHERS = frozenset(
-    """signature encrypted_content thoughtSignature thought_signature encrypted_reasoning reasoning_signature redacted_thinking""".split()
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_CIPHERS = _words(
+    """signature encrypted_content thoughtSignature thought_signature encrypted_reasoning reasoning_signature
+    redacted_thinking"""
 )
-_MEDIA = frozenset("data url image_url uri src source file_data b64_json audio image blob base64 bytes result partial_image_b64".split())
-_SCHEMA = frozenset("type title description format default enum const example examples pattern $ref".split())
+_MEDIA = _words(
+    "data url image_url uri src source file_data b64_json audio image blob base64 bytes result partial_image_b64"
+)
+_SCHEMA = _words("type title description format default enum const example examples pattern $ref")
 _PLAIN, _IS_ID, _IS_CIPHER, _IS_MEDIA = 0, 1, 2, 3
 _kinds: dict[str, int] = {}
 
@@ -144,7 +166,9 @@ def mode_of(name: str) -> int:
 
 # ---------------------------------------------------------------------------------------------------------- media
 
-_DATA_URI = re.compile(r"data:(?:image|audio|video|font|application)/[A-Za-z0-9.+-]{1,64}(?:;[a-z]{1,16}=[^;,]{1,64}){0,4};base64,")
+_DATA_URI = re.compile(
+    r"data:(?:image|audio|video|font|application)/[A-Za-z0-9.+-]{1,64}(?:;[a-z]{1,16}=[^;,]{1,64}){0,4};base64,"
+)
 _BASE64 = re.compile(r"[A-Za-z0-9+/]+={0,2}\Z")
 _MAGIC: tuple[tuple[bytes, bytes | None, str], ...] = (
     (b"\x89PNG\r\n\x1a\n", b"IEND\xaeB`\x82", "image/png"),
@@ -306,13 +330,15 @@ class _Walk:
         last = names[-1] if names else ""
         kind = _kind(last)
         mode = FULL
-        if kind == _IS_ID or kind == _IS_CIPHER:
+        if kind in (_IS_ID, _IS_CIPHER):
             mode = STRONG_ONLY
         elif len(said) >= _SMALLEST and is_media(said, field=kind == _IS_MEDIA):
             hit = self._sieve.media(said) if self._sieve.media is not None else None
             if hit is not None:
                 self._edits.append(Edit(begin, end, hit.new, hit, names))
             return
+        if len(names) > 2 and names[-3] == "properties" and last in _SCHEMA:
+            names = names[:-3]
         if not names and len(said) < self._least:
             return
         if last == "chunk" and (plain := _text_in(said)) is not None:
@@ -347,14 +373,16 @@ class _Walk:
     # ------------------------------------------------------------------------------------------------ objects
 
     def _ended(self, frame: _Frame, outer: _Frame) -> None:
-        """Look at what only a whole object tells: a pair of name and value, a Secret of Kubernetes, keys that would be the same."""
+        """Look at what only a whole object tells: a pair of name and value, a Secret of Kubernetes, keys that become the same."""
         side = frame.side
         if side is not None:
             value = next((side[name] for name in _PAIR_VALUES if name in side), None)
             name = next((side[name] for name in _PAIR_NAMES if name in side), None)
-            if value is not None and name is not None:
-                if len(name.text) <= _LONGEST_NAME and len(value.text) <= _LONGEST_VALUE:
-                    self._named(value, (*frame.names, name.text))
+            short = (
+                value is not None and name is not None and len(name.text) <= _LONGEST_NAME and len(value.text) <= _LONGEST_VALUE
+            )
+            if value is not None and name is not None and short:
+                self._named(value, (*frame.names, name.text))
             if "kind" in side and side["kind"].text == "Secret":
                 for key, leaf in frame.below:
                     self._named(leaf, (*frame.names, "secrets", key))
@@ -406,29 +434,44 @@ def _text_in(said: str) -> str | None:
 
 _ESCAPE = re.compile(r"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|.)", re.DOTALL)
 
+_ESCAPES = re.compile(r"(?:\\[^u])+|\\u")
+
 
 def _lifted(found: Sequence[Edit], text: str, begin: int, end: int) -> list[Edit]:
-    """Return edits of what a string says as edits of the text that it is spelled in, from `begin` to `end`, without its quotes."""
+    """Return edits of what a string says as edits of the text that it is spelled in, between its quotes at `begin` and `end`."""
     if text.find("\\", begin, end) < 0:
         return [edit._replace(start=edit.start + begin, end=edit.end + begin, new=_escaped(edit.new)) for edit in found]
-    wanted = sorted({place for edit in found for place in (edit.start, edit.end)})
+    places = _places({place for edit in found for place in (edit.start, edit.end)}, text, begin, end)
+    return [edit._replace(start=places[edit.start], end=places[edit.end], new=_escaped(edit.new)) for edit in found]
+
+
+def _places(wanted: set[int], text: str, begin: int, end: int) -> dict[int, int]:
+    """Return where characters of what a string says stand in its spelling."""
     places: dict[int, int] = {}
     at, said = begin, 0
-    waiting = iter(wanted)
+    waiting = iter(sorted(wanted))
     place = next(waiting, None)
-    for match in _ESCAPE.finditer(text, begin, end):
-        plain = match.start() - at
+    while place is not None and at < end:
+        stop = text.find("\\", at, end)
+        plain = (stop if stop >= 0 else end) - at
         while place is not None and place <= said + plain:
             places[place] = at + place - said
             place = next(waiting, None)
-        said += plain + 1
-        at = match.end()
-        if place is None:
+        match = _ESCAPES.match(text, stop, end) if stop >= 0 else None
+        if place is None or match is None:
             break
+        run = match[0]
+        if len(run) > 2 and "u" not in run:
+            # Most runs are of escapes of two characters each.
+            steps = min(len(run) // 2, place - said - plain)
+            at, said = stop + 2 * steps, said + plain + steps
+            continue
+        one = _ESCAPE.match(text, stop, end)
+        at, said = (one.end() if one else end), said + plain + 1
     while place is not None:
         places[place] = at + place - said
         place = next(waiting, None)
-    return [edit._replace(start=places[edit.start], end=places[edit.end], new=_escaped(edit.new)) for edit in found]
+    return places
 
 
 def _escaped(new: str) -> str:

@@ -7,6 +7,7 @@ where something may be in it are its strings gone through. What was not changed 
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -158,6 +159,10 @@ class SecretRedactor:
     ) -> None:
         self._engine = engine
         self._policy = policy
+        self.digest = engine.rules.digest
+        """SHA-256 of the rules and of what the policy adds, lower-case hex."""
+        if policy is not None and policy.digest:
+            self.digest = hashlib.sha256(f"{self.digest}+{policy.digest}".encode()).hexdigest()
         self._tags = tags
         self._report = report
         given = policy.given if policy is not None else {}
@@ -183,16 +188,6 @@ class SecretRedactor:
 
     def __repr__(self) -> str:
         return "SecretRedactor()"
-
-    @property
-    def digest(self) -> str:
-        """SHA-256 of the rules and of what the policy adds, lower-case hex."""
-        more = self._policy.digest if self._policy is not None else ""
-        if not more:
-            return self._engine.rules.digest
-        import hashlib
-
-        return hashlib.sha256(f"{self._engine.rules.digest}+{more}".encode()).hexdigest()
 
     # ------------------------------------------------------------------------------------------------ the contract
 
@@ -413,13 +408,13 @@ class SecretRedactor:
     # ------------------------------------------------------------------------------------------------ applying
 
     def _apply(self, record: Record) -> Record:
+        key = self._key(record)
         self._learning = False
         self._found = []
         self._direct = False
         place = hash((record.kind, record.key))
         self._cuts = self._streams.cuts(place)
         at = place & _MASK
-        key = self._key(record)
         is_marked = not self._learned or self._marks[at >> 3] & 1 << (at & 7) != 0
         if (is_marked and self._may_hold(self._serialised(record))) or self._cuts or self._may_have_more(record):
             # Where nothing was found before, there is only what is known from elsewhere.
@@ -440,7 +435,8 @@ class SecretRedactor:
 
     def _key(self, record: Record) -> Any:
         key = record.key
-        return self.identifier(key) if type(key) is str and record.kind not in _ROWS else key
+        # A key that is a text is the name of a file, or finds a row: then nobody sees it.
+        return self.text(key) if type(key) is str and record.raw is not None else key
 
     def _edits(self, record: Record) -> list[tuple[Any, Edit]]:
         """Return what has to go from a record, each with the part of it that it is in: a column, or None for its text."""
@@ -516,9 +512,8 @@ class SecretRedactor:
                     spans += self._engine.find(text, hidden=self._hidden)
                 if self._policy is not None:
                     spans += self._policy.find(text)
-        elif mode == STRONG_ONLY:
-            if self._direct:
-                spans += [span for span in self._engine.find(text, hidden=self._hidden) if span.strength >= STRONG]
+        elif mode == STRONG_ONLY and self._direct:
+            spans += [span for span in self._engine.find(text, hidden=self._hidden) if span.strength >= STRONG]
         if mode == NUMBER:
             if self._direct and self._is_named_number(names):
                 named = self._engine.named_value(names, int(text))
@@ -565,7 +560,7 @@ class SecretRedactor:
         return other if other is not None else f"[REDACTED:{self.registry.rule_of(value) or rule}:{self._tags.tag(value)}]"
 
     def _settled(self, text: str, hits: list[Hit]) -> list[Hit]:
-        """Return hits in order; of those that overlap one is left: the first, or the one that spans all, stretched to hold all."""
+        """Return hits in order; of those that overlap one is left: the first one, stretched over the others."""
         out: list[Hit] = []
         for hit in sorted(hits, key=lambda hit: (hit.start, -hit.end, hit.again, -hit.strength)):
             if out and hit.start < out[-1].end:
@@ -619,7 +614,6 @@ class SecretRedactor:
 
 _PROBE = "x9K2mQ7vT4bW8nR3pL6z"
 _PROBE_NUMBER = 48213977
-_ROWS = frozenset(["messages", "sessions"])
 _MEDIA = re.compile(rb"iVBORw0KGgo|/9j/|R0lGOD|UklGR|JVBERi0|T2dnU|SUQz|//[sv]|ZkxhQ|d09G|GkXfo|UEsDB|Qk[0-3]|SUkq|TU0A")
 """How base64 of media begins."""
 _MEDIA_RULE = "media"

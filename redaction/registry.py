@@ -74,7 +74,12 @@ class Registry:
     """
 
     def __init__(
-        self, *, order: Iterable[str] = (), given: Mapping[str, str] | None = None, forms: Forms | None = None, native: bool = True
+        self,
+        *,
+        order: Iterable[str] = (),
+        given: Mapping[str, str] | None = None,
+        forms: Forms | None = None,
+        native: bool = True,
     ) -> None:
         self._order = {rule: at for at, rule in enumerate(order)}
         self._given = {value: rule for value, rule in (given or {}).items() if len(value) >= _LEAST_GIVEN}
@@ -82,6 +87,10 @@ class Registry:
         self._native = native
         self._known: dict[str, _Known] = {}
         self._pieces: dict[str, tuple[str, ...]] = {}
+        self._looks = False
+        self._forms_of: dict[str, str] | None = None
+        self._bytes: Callable[[bytes], bool] | None = None
+        self._text: Callable[[str], list[tuple[int, int]]] | None = None
         self.clear()
 
     def __repr__(self) -> str:
@@ -159,21 +168,25 @@ class Registry:
 
     def _changed(self) -> None:
         self._looks = any(known.spreads for known in self._known.values())
-        self._forms_of: dict[str, str] | None = None
-        self._bytes: Callable[[bytes], bool] | None = None
-        self._text: Callable[[str], list[tuple[int, int]]] | None = None
+        self._forms_of = None
+        self._bytes = None
+        self._text = None
 
     def _spelled(self) -> dict[str, str]:
         """Return every form with the value it stands for."""
         if self._forms_of is None:
             forms: dict[str, str] = {}
-            for value in self.spreading:
-                forms[value] = value
-            for value in self.spreading:
+            spreading = self.spreading
+            for value in spreading:
                 if value not in self._pieces:
-                    self._pieces[value] = tuple(form for form in self._forms(value).values() if len(form) >= min(len(value), _LEAST))
+                    least = min(len(value), _LEAST)
+                    self._pieces[value] = tuple(form for form in self._forms(value).values() if len(form) >= least)
                 for form in self._pieces[value]:
-                    forms.setdefault(form, value)
+                    if form != value:
+                        forms.setdefault(form, value)
+            for value in spreading:
+                # One that is a form of another one, and was found by itself, stands for that.
+                forms.setdefault(value, value)
             self._forms_of = forms
         return self._forms_of
 
@@ -240,7 +253,9 @@ def _in_text(literals: list[str], *, native: bool) -> Callable[[str], list[tuple
 
     def scan(text: str) -> list[tuple[int, int]]:
         usable = text if _is_utf8(text) else _LONE.sub("\ufffd", text)
-        found = [(start, start + lengths[number]) for number, starts in find(usable).items() for start in starts] if lengths else []
+        found = (
+            [(start, start + lengths[number]) for number, starts in find(usable).items() for start in starts] if lengths else []
+        )
         if odd:
             found += [(start, start + len(odd[number])) for number, starts in find_odd(text).items() for start in starts]
         return sorted(found)

@@ -157,8 +157,9 @@ class Streams:
             if start < end:
                 cut = Cut(start - piece.begin, stream.text[start:end], hit.value, hit.rule)
                 cuts = self._cuts.setdefault(piece.place, [])
-                if cut not in cuts:
-                    cuts.append(cut)
+                # What was taken for the whole of it may go on in the next piece.
+                cuts[:] = [other for other in cuts if not hit.value.startswith(other.value)]
+                cuts.append(cut)
 
     def settle(self, values: Iterable[tuple[str, str]]) -> None:
         """Note where values, given with their rules, are cut in two that are known only since the pieces were taken."""

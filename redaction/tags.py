@@ -40,7 +40,7 @@ class TagKey:
         raise TypeError("a tag key is not to be copied out of the process")
 
     def tag(self, value: str) -> str:
-        """Return the tag of a secret: the first 6 hex digits of HMAC-SHA256 over its UTF-8, halves of surrogate pairs included."""
+        """Return the tag of a secret: 6 hex digits, the first ones of HMAC-SHA256 over its UTF-8 (lone surrogates too)."""
         return hmac.digest(self._key, value.encode("utf-8", "surrogatepass"), "sha256").hex()[:_DIGITS]
 
     @classmethod
@@ -115,7 +115,9 @@ def _make(path: Path) -> None:
     path.parent.parent.mkdir(parents=True, exist_ok=True)
     path.parent.mkdir(mode=0o700, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(6)}")
-    fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0), 0o600)
+    fd = os.open(
+        temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0), 0o600
+    )
     try:
         with open(fd, "wb") as file:
             file.write(secrets.token_bytes(_SIZE))

@@ -261,7 +261,7 @@ def _code(before: str = "") -> str:
 
 
 _CODES = re.compile(f"(?:{_code()})+")
-_CODE_INSIDE = re.compile(rf"{_code(f'[{_WORD}]')}(?>(?:{_code()})*)(?=[{_WORD}])")
+_CODE_INSIDE = re.compile(rf"{_code(f'[{_WORD}]')}(?>(?:{_code()}){{0,16}})(?=[{_WORD}])")
 _RETURNS = re.compile(" ?\r(?!\n)")
 _RETURN_INSIDE = re.compile(rf"\r(?!\n)(?=[{_WORD}])(?:(?<=[{_WORD}]\r)|(?<=[{_WORD}] \r))")
 _CONTROLS = re.compile(f"[{_CONTROL}]")

@@ -69,10 +69,6 @@ class Mapped:
         """Yield nothing: rows are made."""
         yield from ()
 
-    def contents(self, path: Path) -> Iterator[bytes]:
-        """Yield what one of the session's own files holds."""
-        return self._session.contents(path)
-
     def records(self, segment: int = -1) -> Iterator[Record]:
         """Yield the rows of a segment: the session's, then its messages."""
         at = segment % len(self.ids)

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal
 
-from satchel.contracts import Export, SessionView, Stream, Target, Written
+from satchel.contracts import Contents, Export, SessionView, Stream, Target, Written
 from satchel.errors import StoreChanged, StoreError, TargetError, UsageError
 from satchel.events import Listener, Problem
 from satchel.formats.model import Message
@@ -79,10 +79,10 @@ class NativeExport:
                 files = [(relative.removesuffix(_PACKED), path) for relative, path in files]
             named = {self._name(relative, path): path for relative, path in files}
             first = first or next(iter(named))
-            for name, path in named.items():
-                if path is None:
-                    self._write_records(session, segment, name)
-                else:
+            if None in named.values() or (session.redacted and not isinstance(session, Contents)):
+                self._write_records(session, segment, next(iter(named)))
+            else:
+                for name, path in named.items():
                     self._copy(name, path, session)
             for entry in session.entries(segment):
                 if isinstance(entry, Message):
@@ -98,8 +98,8 @@ class NativeExport:
             found = f"store-{number}/{relative}"
         return found
 
-    def _copy(self, named: str, path: Path, session: SessionView) -> None:
-        if named in self._written:
+    def _copy(self, named: str, path: Path | None, session: SessionView) -> None:
+        if named in self._written or path is None:
             return
         self._written[named] = path
         try:
@@ -117,7 +117,7 @@ class NativeExport:
             except TargetError as error:
                 self._listen(Problem(str(path), f"it can't be copied: {error.message}", "loss", 1))
                 return
-            for piece in session.contents(path) if session.redacted else _pieces(file, path):
+            for piece in session.contents(path) if session.redacted and isinstance(session, Contents) else _pieces(file, path):
                 stream.write(piece)
         self._target.finish(stream)
 
