@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sqlite3
 import sys
 from collections.abc import Callable
@@ -37,7 +38,7 @@ def test_what_is_secret_is_in_no_file(satchel: Callable[..., Any], leaky: Path) 
     assert len(texts) == 4
     assert not [text for text in texts if token()[4:] in text]
     assert "[REDACTED:github-token:" in Path("out/sessions.jsonl").read_text()
-    assert "2 secrets of 2 kinds removed in" in done.err
+    assert re.search(r"\d secrets of \d kinds removed in \d sessions: .*github-token 1", done.err)
     assert "redacting is not rotating" in done.err
     assert 0 == satchel("verify", "out", "--content").status
 

@@ -47,7 +47,7 @@ def test_roles_tools_times_models_and_numbers_stay() -> None:
     }
     kept = shape(line)
 
-    assert {**line, "cwd": "[text:32]", "message": kept["message"]} == kept
+    assert {**line, "cwd": "[text:16]", "message": kept["message"]} == kept
     message = line["message"]
     assert isinstance(message, dict)
     assert {**message, "content": kept["message"]["content"]} == kept["message"]
