@@ -82,6 +82,12 @@ def build(policy: Policy | None = None, *, tags: TagKey, report: Report | None =
     from satchel.redaction.engine import Engine
     from satchel.redaction.redactor import SecretRedactor
 
-    return SecretRedactor(
-        Engine(policy.rules, native=native), tags=tags, policy=InForce(policy, tags), report=report, native=native
-    )
+    engine = Engine(policy.rules, native=native)
+    return SecretRedactor(engine, tags=tags, policy=InForce(policy, tags), report=report, forms=_forms, native=native)
+
+
+def _forms(value: str) -> Mapping[str, str]:
+    """Return the forms in which a value may stand."""
+    from satchel.redaction.encodings import variants
+
+    return {form: form for form in variants(value)}

@@ -78,7 +78,7 @@ def _letters(tree: Iterable[Any]) -> list[str]:
 
 
 def _leads(tree: Iterable[Any]) -> list[str]:
-    """Return what has to stand before each part of a pattern for it to be tried: the shortest text that the parts before it take."""
+    """Return what has to stand before each part of a pattern for it to be tried: the shortest that the parts before it take."""
     found: dict[str, None] = {}
     before = ""
     for part in tree:

@@ -167,7 +167,9 @@ def test_json_tells_what_went(satchel: Callable[..., Any], leaky: Path) -> None:
     assert said["replaced"] > 3
 
 
-def test_a_dry_run_makes_no_key(satchel: Callable[..., Any], leaky: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_dry_run_makes_no_key(
+    satchel: Callable[..., Any], leaky: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     satchel("export", "out.jsonl", "--redact", "--dry-run")
 

@@ -30,14 +30,21 @@ def write(name: str, data: str | bytes) -> Path:
     return path
 
 
+def unpacked(path: Path) -> bytes:
+    data = path.read_bytes()
+    if path.suffix == ".gz":
+        return gzip.decompress(data)
+    return zstandard.ZstdDecompressor().decompressobj().decompress(data) if path.suffix == ".zst" else data
+
+
 def leaks(*paths: Path | str) -> list[str]:
     """Return the files that hold a part of the secrets, whatever they are packed in."""
     found = []
-    for path in (inner for path in paths for inner in (Path(path).rglob("*") if Path(path).is_dir() else [Path(path)])):
-        if path.is_file():
-            data = path.read_bytes()
-            data = gzip.decompress(data) if path.suffix == ".gz" else zstandard.ZstdDecompressor().decompressobj().decompress(data) if path.suffix == ".zst" else data
-            found += [str(path) for secret in (token(), PASSWORD) if secret.encode()[4:] in data or secret in str(path)]
+    for given in map(Path, paths):
+        for path in given.rglob("*") if given.is_dir() else [given]:
+            if path.is_file():
+                data = unpacked(path)
+                found += [str(path) for secret in (token(), PASSWORD) if secret.encode()[4:] in data or secret in str(path)]
     return found
 
 
@@ -235,7 +242,9 @@ def test_what_makes_no_sense_is_a_usage_error(satchel: Callable[..., Any], words
 # ------------------------------------------------------------------------------------------------------------- failing
 
 
-def test_a_rule_that_fails_leaves_nothing_under_a_final_name(satchel: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_rule_that_fails_leaves_nothing_under_a_final_name(
+    satchel: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
     from satchel.redaction.engine import Engine
 
     def find(self: Engine, text: str, **options: Any) -> Any:
@@ -326,7 +335,8 @@ def test_a_skeleton_of_files(satchel: Callable[..., Any]) -> None:
     write("in.jsonl", '{"type": "user", "message": {"role": "user", "content": "the tide"}}\nnot json\n')
     done = satchel("redact", "in.jsonl", "-o", "out.jsonl", "--skeleton")
 
-    assert ['{"type":"user","message":{"role":"user","content":"[text:8]"}}', "[text:8]"] == Path("out.jsonl").read_text().splitlines()
+    shape = '{"type":"user","message":{"role":"user","content":"[text:8]"}}'
+    assert [shape, "[text:8]"] == Path("out.jsonl").read_text().splitlines()
     assert "without any text" in done.err
 
 
@@ -337,7 +347,8 @@ def test_media_gives_way_when_asked(satchel: Callable[..., Any]) -> None:
     def part(kind: bytes, data: bytes) -> bytes:
         return len(data).to_bytes(4, "big") + kind + data + zlib.crc32(kind + data).to_bytes(4, "big")
 
-    png = b"\x89PNG\r\n\x1a\n" + part(b"IHDR", b"\0\0\0\1\0\0\0\1\x08\0\0\0\0") + part(b"IDAT", zlib.compress(b"\0" * 400)) + part(b"IEND", b"")
+    parts = ((b"IHDR", b"\0\0\0\1\0\0\0\1\x08\0\0\0\0"), (b"IDAT", zlib.compress(b"\0" * 400)), (b"IEND", b""))
+    png = b"\x89PNG\r\n\x1a\n" + b"".join(part(kind, data) for kind, data in parts)
     source = {"type": "base64", "media_type": "image/png", "data": base64.b64encode(png).decode()}
     write("in.jsonl", json.dumps({"content": [{"type": "image", "source": source}]}) + "\n")
     satchel("redact", "in.jsonl", "-o", "kept.jsonl")

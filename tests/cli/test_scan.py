@@ -81,7 +81,9 @@ def test_a_store_is_looked_through_by_session_and_field(
         line for line in done.out.splitlines() if "github-token" in line
     ]
     assert 0 == only.status
-    assert {"session": name, "field": "sessions/cwd", "rule": "github-token", "strength": "strong", "times": 1} in said["findings"]
+    assert {"session": name, "field": "sessions/cwd", "rule": "github-token", "strength": "strong", "times": 1} in said[
+        "findings"
+    ]
     assert token()[4:10] not in done.out + done.err + Path("report.json").read_text()
 
 

@@ -39,7 +39,9 @@ def test_it_counts_by_rule_field_session_strength_and_way() -> None:
     said = told().as_dict(rules=Policy().facts())
 
     assert (5, 3, 2, 1, 1) == tuple(said[key] for key in ("replaced", "distinct", "records", "records_opened", "records_changed"))
-    assert {"replaced": 3, "distinct": 1, "sessions": 2, "strength": "strong", "tags": ["aaaaaa"]} == said["by_rule"]["github-token"]
+    assert {"replaced": 3, "distinct": 1, "sessions": 2, "strength": "strong", "tags": ["aaaaaa"]} == said["by_rule"][
+        "github-token"
+    ]
     assert {"line/content/text": 2, "line/cwd": 1, "line/input/?": 2} == said["by_field"]
     assert {"medium": 1, "strong": 4} == said["by_strength"]
     assert {"again": 1, "found": 4} == said["by_way"]

@@ -59,7 +59,9 @@ def test_roles_tools_times_models_and_numbers_stay() -> None:
 
 
 def test_json_inside_a_column_stays_json() -> None:
-    calls = json.dumps([{"id": "call_12345678", "type": "function", "function": {"name": "terminal", "arguments": '{"command": "ls"}'}}])
+    calls = json.dumps(
+        [{"id": "call_12345678", "type": "function", "function": {"name": "terminal", "arguments": '{"command": "ls"}'}}]
+    )
     row = {"role": "assistant", "tool_calls": calls, "content": 'see {"name": "harbour"}'}
     kept = shape(row)
 
@@ -72,8 +74,10 @@ def test_json_inside_a_column_stays_json() -> None:
 @pytest.mark.parametrize(
     ("key", "text"),
     [
-        ("name", "Jane Doe"), ("id", "fix-the-payroll-bug"), ("model", "ft:acme-payroll"), ("type", CANARY), ("version", "harbour"),
-        ("source", "see you at nine"), ("tool_name", "mcp__acme-payroll__query"), ("unheard_of", "harbour"), ("title", "cli tools"),
+        ("name", "Jane Doe"), ("id", "fix-the-payroll-bug"), ("model", "ft:acme-payroll"), ("type", CANARY),
+        ("version", "harbour"),
+        ("source", "see you at nine"), ("tool_name", "mcp__acme-payroll__query"), ("unheard_of", "harbour"),
+        ("title", "cli tools"),
         ("timestamp", "yesterday"), ("stop_reason", "because I said so, and so"), ("gitBranch", "main"),
     ],
 )  # fmt: skip
@@ -166,7 +170,16 @@ def test_a_hermes_store_keeps_its_numbers(hermes_db: Callable[..., Path], tmp_pa
     plain = [json.loads(line) for line in (tmp_path / "plain.jsonl").read_text().splitlines()]
     bones = [json.loads(line) for line in (tmp_path / "bones.jsonl").read_text().splitlines()]
 
-    keys = ("started_at", "input_tokens", "output_tokens", "message_count", "tool_call_count", "actual_cost_usd", "model", "source")
+    keys = (
+        "started_at",
+        "input_tokens",
+        "output_tokens",
+        "message_count",
+        "tool_call_count",
+        "actual_cost_usd",
+        "model",
+        "source",
+    )
     assert [[one.get(key) for key in keys] for one in plain] == [[one.get(key) for key in keys] for one in bones]
     roles = [[(m["role"], m["timestamp"], m["tool_name"]) for m in one["messages"]] for one in plain]
     assert roles == [[(m["role"], m["timestamp"], m["tool_name"]) for m in one["messages"]] for one in bones]
