@@ -11,7 +11,7 @@ import hashlib
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from satchel.contracts import Record
 from satchel.errors import JsonError, RedactionError, SatchelError
@@ -24,7 +24,7 @@ from satchel.redaction.spans import MEDIUM, STRONG, Span
 from satchel.redaction.streams import Cut, Streams
 from satchel.redaction.tags import TagKey
 
-__all__ = ["Finder", "Policy", "Report", "SecretRedactor"]
+__all__ = ["Finder", "Place", "Policy", "Report", "SecretRedactor"]
 
 
 class Finder(Protocol):
@@ -47,6 +47,25 @@ class Finder(Protocol):
     def named_value(self, names: tuple[str, ...], value: str | int, /) -> Span | None:
         """Return what of a value is secret by the names it stands under, outermost first."""
         ...
+
+
+class Place(NamedTuple):
+    """
+    What goes from `text[start:end]`, and `new`, which comes there as it is spelled in that text.
+
+    `length` is the secret's, in characters; `names` are those that it stands under; `again` says that nothing but what is known from
+    elsewhere tells it.
+    """
+
+    start: int
+    end: int
+    new: str
+    rule: str
+    strength: int
+    tag: str
+    length: int
+    names: tuple[str, ...]
+    again: bool
 
 
 class Policy(Protocol):
@@ -264,6 +283,33 @@ class SecretRedactor:
         record = Record("text", None, text)
         self._guarded(self._learn, record)
         return str(self._guarded(self._apply, record).data)
+
+    def places(self, record: Record, /) -> list[Place]:
+        """
+        Return what has to go from a record that is a text, in order: for whoever cuts it out himself.
+
+        Raises:
+            RedactionError: It can't be told.
+        """
+        found: list[Place] = self._guarded(self._places, record)
+        return found
+
+    def _places(self, record: Record) -> list[Place]:
+        self._learning = False
+        self._cuts = ()
+        at = hash((record.kind, record.key)) & _MASK
+        is_marked = not self._learned or self._marks[at >> 3] & 1 << (at & 7) != 0
+        self._direct = False
+        if not ((is_marked and self._may_hold(self._serialised(record))) or self._may_have_more(record)):
+            return []
+        self._direct = self._direct and is_marked
+        return [self._place(edit) for _, edit in self._edits(record)]
+
+    def _place(self, edit: Edit) -> Place:
+        hit = edit.hit
+        rule = self.registry.rule_of(hit.value) or hit.rule
+        tag = self._tags.tag(hit.value)
+        return Place(edit.start, edit.end, edit.new, rule, hit.strength, tag, len(hit.value), edit.names, hit.again)
 
     # ------------------------------------------------------------------------------------------------ failing closed
 
