@@ -16,12 +16,13 @@ Hits = dict[int, list[int]]
 _HALVES = re.compile("[\ud800-\udfff]")
 
 
-def finder(literals: Sequence[AnyStr], *, native: bool = True) -> Callable[[AnyStr], Hits]:
+def finder(literals: Sequence[AnyStr], *, native: bool = True, brief: bool = False) -> Callable[[AnyStr], Hits]:
     """
     Return a function that finds every occurrence of every literal, those that overlap too, in text of the literals' own type.
 
     Args:
         native: Use the compiled library where there is one.
+        brief: The function is used for a few texts only: it is made in less time, and works more slowly.
     """
     if not literals:
         return lambda text: {}
@@ -32,7 +33,8 @@ def finder(literals: Sequence[AnyStr], *, native: bool = True) -> Callable[[AnyS
             pass
         else:
             kind = library.BytesAhoCorasick if isinstance(literals[0], bytes) else library.AhoCorasick
-            find = kind(literals, implementation=library.Implementation.DFA).find_matches_as_indexes
+            how = library.Implementation.ContiguousNFA if brief else library.Implementation.DFA
+            find = kind(literals, implementation=how).find_matches_as_indexes
 
             def scan(text: AnyStr) -> Hits:
                 hits: Hits = {}
