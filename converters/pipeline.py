@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter, deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
@@ -37,6 +37,7 @@ __all__ = ["Outcome", "Plan", "View", "export", "plan"]
 _TRIES = 3
 _PLACE = "satchel.store"
 
+Examine = Callable[[Sequence[tuple[str, str]]], None]
 LineageMode = Literal["single", "logical"]
 
 
@@ -334,6 +335,7 @@ def export(
     lineage: LineageMode = "single",
     options: Mapping[str, Any] | None = None,
     redactor: Redactor | None = None,
+    examine: Examine | None = None,
     manifest: bool = True,
     force: bool = False,
     ended_only: bool | None = None,
@@ -348,6 +350,7 @@ def export(
         output: A file, a folder (one that exists, or a name that ends in a separator, or any name for a writer of many files), or
             a binary stream.
         options: The writer's own options.
+        examine: Looks at files, given by name and path, before they get their final names, and raises to prevent that.
         ended_only: Leave live sessions out; by default when the selection narrows and does not ask for them.
         stamp: Time of the run for the manifest's header; None keeps the output free of any clock.
 
@@ -366,7 +369,7 @@ def export(
                 stores = list(open_all(stack, sources, listen=counting, private=attempt == _TRIES))
                 plans = plan(stores, selection, ended_only=only_ended, lineage=lineage, tally=run.outcome.tally)
                 if any(map(len, plans)):
-                    run.write(plans, output, manifest=manifest, force=force, version=version, stamp=stamp)
+                    run.write(plans, output, manifest=manifest, force=force, version=version, stamp=stamp, examine=examine)
                 else:
                     # An output that nothing goes into must not take the place of one that is there.
                     for item in plans:
@@ -415,11 +418,13 @@ class _Run:
         force: bool,
         version: str,
         stamp: str | None,
+        examine: Examine | None,
     ) -> None:
         outcome = self.outcome
         target: FileTarget | DirectoryTarget | PipeTarget
         if isinstance(output, str | os.PathLike):
             target = _target(os.fspath(output), self._writer.layout, force=force, listen=self._listen)
+            target.examine = examine
             if isinstance(target, FileTarget) and not manifest:
                 target.check()
             outcome.output = os.path.join(target.root, target.name) if isinstance(target, FileTarget) else target.root

@@ -59,7 +59,7 @@ _WORDS = frozenset(
     my mypass mypassword mysecret mytoken name new nil no none not null of old omitted one openai or other output param parameter
     pass passphrase passwd password passwords paste personal placeholder please private prod production provided public put pw pwd qux
     random raw real redacted removed replace replaced replaceme required root safe sample secret secrets secure service session set
-    sha shared should sk some something stripped string strong stub super supersecret temp template test testing testkey testpass
+    sha shared should sk some something stripped string strong stub super supersecret supersecretpassword supersecretkey just keys tests verysecret temp template test testing testkey testpass
     testpassword testsecret testtoken text that the this to todo token tokens two type undefined unknown unset update user username
     val valid value var variable very was weak with write wrong xxx xxxx xyz you your yourkey yourpassword yoursecret yourtoken zzz
     """.split()
@@ -201,7 +201,7 @@ def is_random(text: str) -> bool:
     letters = size - sum(map(len, digits))
     if 0 < upper < letters:
         words = len(parts) - len(digits)
-        return letters < (3.1 if len(digits) > 1 else 4.2 if size >= 28 else 3.6) * words and (
+        return letters < (4.2 if size >= 28 else 3.6) * words and (
             len(digits) > 1 or 0.25 < upper / letters < 0.8
         )
     # Letters of one size: only digits tell, and each word may end with one.

@@ -246,7 +246,7 @@ def _in_bytes(literals: list[bytes], *, native: bool) -> Callable[[bytes], bool]
 
 def _in_text(literals: list[str], *, native: bool) -> Callable[[str], list[tuple[int, int]]]:
     """Return what finds every occurrence of every literal, those that overlap too."""
-    find = finder([literal for literal in literals if _is_utf8(literal)], native=native)
+    find = finder([literal for literal in literals if _is_utf8(literal)], native=native, brief=True)
     lengths = [len(literal) for literal in literals if _is_utf8(literal)]
     odd = [literal for literal in literals if not _is_utf8(literal)]
     find_odd = finder(odd, native=False)

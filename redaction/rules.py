@@ -67,6 +67,14 @@ class Rule:
     examples: tuple[str, ...] = ()
     counterexamples: tuple[str, ...] = ()
     shared: frozenset[str] = frozenset()
+    wide: bool = False
+    """A match may be looked for in many characters before it fails."""
+
+    @property
+    def solid(self) -> bool:
+        """Whether what is found is one unbroken run of characters that begins with the literal: a token that needs no context."""
+        alone = self.group == 0 and self.each is None and self.left is None and not self.search and not self.fold
+        return alone and re.search(r"\\s| |\\n|\[\^", self.pattern.pattern) is None
 
     def parts(self, match: re.Match[str]) -> Iterator[tuple[int, int]]:
         """Return what of a match is secret, as positions in its text; the checks are not made yet."""
@@ -122,7 +130,10 @@ _NEAR = (
     r"(?i:(?:[^\n]{0,40}?|[^\n]{0,24}\n[^\n]{0,24}?)(?:key|token|secret|passw(?:or)?d|pwd|auth|credentials?|apikey)"
     r"[\w.\-]{0,16}" + _IS + ")"
 )
-_LINE = r"""(?:[\r\n]|\\{1,4}[rn]){1,4}[ \t]{0,24}(?:[0-9]{1,6}[:|\t\u2192\-] ?|[+>|*#/]{1,3}|-(?!-))?[ \t"'`,+]{0,24}"""
+_LINE = (
+    r"""(?>(?:[ \t"'`,+|\u2502]{0,80}(?:[\r\n]{1,4}|\\{1,4}[rn])){1,6})[ \t]{0,24}"""
+    r"""(?:(?:[\w./\-]{1,80}[:\-])?[0-9]{1,6}[:|\t\u2192\-] ?|[+>|*#/\u2502]{1,3}|-(?!-))?[ \t"'`,+]{0,24}"""
+)
 _WORDS = {"<is>": _IS, "<near>": _NEAR, "<line>": _LINE}
 _ID = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 
@@ -191,7 +202,18 @@ def _rule(entry: Mapping[str, Any], where: str) -> Rule:
         examples=_texts(entry.get("examples", [])),
         counterexamples=_texts(entry.get("counterexamples", [])),
         shared=frozenset(_texts(entry.get("shared", []))),
+        wide=_width(pattern) > _WIDE,
     )
+
+
+_WIDE = 128
+
+
+def _width(pattern: re.Pattern[str]) -> int:
+    """Return how many characters a match may have."""
+    from re import _parser  # type: ignore[attr-defined]
+
+    return int(_parser.parse(pattern.pattern, pattern.flags & re.IGNORECASE).getwidth()[1])
 
 
 def _pattern(entry: Mapping[str, Any], literals: Sequence[str]) -> str:
