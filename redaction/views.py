@@ -376,6 +376,7 @@ def hides(text: str, *, serialised: bool = False) -> bool:
             or ("\\r" in text and _SERIALISED_RETURN.search(text) is not None)
             or (not text.isascii() and _INVISIBLES.search(text) is not None and _inside(text))
             or ("^[[" in text and _inside(text))
+            or ("\\\\" in text and _SERIALISED_WRITTEN.search(text) is not None)
         )
     return (
         "\b" in text
@@ -385,10 +386,15 @@ def hides(text: str, *, serialised: bool = False) -> bool:
     )
 
 
-# In JSON a control character is an escape; where one stands between two characters of a word, that word may be a literal.
+# In JSON a control character is an escape, and an invisible one may be; where one stands between two characters of a word, that
+# word may be a literal.
 _SERIALISED_CODE = re.compile(
-    r"\\u00(?:[01][0-9A-Fa-f]|7[fF])(?<=[A-Za-z0-9_\-]\\u00..)(?<!\\[nrtbf]\\u00..)(?:\[[0-9;:?]{0,64}[A-Za-z])?(?=[A-Za-z0-9_\-]|\\u00)"
+    r"\\u(?:00(?:[01][0-9A-Fa-f]|7[fF]|8[0-46-9A-Fa-f]|9[0-9A-Fa-f]|[aA][dD])|034[fF]|060[0-5]|061[cC]|06[dD]{2}|070[fF]|115[fF]|1160"
+    r"|17[bB][45]|180[B-Fb-f]|200[B-Fb-f]|202[A-Ea-e]|206[0-9A-Fa-f]|3164|[fF][eE]0[0-9A-Fa-f]|[fF][eE][fF]{2}|[fF]{2}[aA]0"
+    r"|[fF]{3}[0-9ABab])(?<=[A-Za-z0-9_\-]\\u....)(?<!\\[nrtbf]\\u....)(?:\[[0-9;:?]{0,64}[A-Za-z])?(?=[A-Za-z0-9_\-]|\\u)"
+    r"|\\u[dD](?:82[fF]|834|[bB]4[0-3])\\u[dD]"
 )
+_SERIALISED_WRITTEN = re.compile(r"\\\\(?:u001[bB]|x1[bB]|033|e)\[[0-9;:?]{0,64}[A-Za-z](?=[A-Za-z0-9_\-])")
 _SERIALISED_STRIKE = re.compile(r"\\b(?<!\\\\b)")
 _SERIALISED_RETURN = re.compile(r"\\r(?<=[A-Za-z0-9_\-]\\r)(?<!\\\\r)(?=[A-Za-z0-9_\-])")
 
