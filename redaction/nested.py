@@ -111,7 +111,9 @@ def edits(text: str, sieve: Sieve, names: Names = (), mode: int = FULL, *, depth
     """
     begin = len(_PREFIX) if text.startswith(_PREFIX) else 0
     head = text[begin : begin + 64].lstrip(" \t\r\n\ufeff")[:1]
-    if (head == "{" or head == "[") and depth <= _DEPTH and len(text) <= _LARGEST and _is_json(text[begin:] if begin else text):
+    # What is JSON by itself is opened whatever its size: as a text it would be cut where it must not.
+    small = depth == 0 or (depth <= _DEPTH and len(text) <= _LARGEST)
+    if (head == "{" or head == "[") and small and _is_json(text[begin:] if begin else text):
         return _Walk(text, sieve, depth).walk(begin, names)
     return [_edit(hit, names) for hit in sieve.judge(text, names, mode)]
 
@@ -142,9 +144,7 @@ _CIPHERS = _words(
     """signature encrypted_content thoughtSignature thought_signature encrypted_reasoning reasoning_signature
     redacted_thinking"""
 )
-_MEDIA = _words(
-    "data url image_url uri src source file_data b64_json audio image blob base64 bytes result partial_image_b64"
-)
+_MEDIA = _words("data url image_url uri src source file_data b64_json audio image blob base64 bytes result partial_image_b64")
 _SCHEMA = _words("type title description format default enum const example examples pattern $ref")
 _PLAIN, _IS_ID, _IS_CIPHER, _IS_MEDIA = 0, 1, 2, 3
 _kinds: dict[str, int] = {}

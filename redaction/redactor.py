@@ -323,6 +323,8 @@ class SecretRedactor:
     def _guarded(self, work: Callable[[Record], Any], record: Record) -> Any:
         try:
             return work(record)
+        except JsonError as error:
+            failure = self._failure(error, record)
         except SatchelError:
             raise
         except Exception as error:

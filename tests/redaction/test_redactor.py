@@ -410,6 +410,13 @@ def test_a_failure_stops_and_says_where_without_a_word_of_the_text(stage: str) -
         assert "line 12 of session the-session" in str(failure.value)
 
 
+def test_a_record_that_would_be_no_json_any_more_stops_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("satchel.redaction.redactor.applied", lambda text, edits: text.replace('"', "", 1))
+
+    with pytest.raises(RedactionError, match="JsonError at line 1"):
+        run(redactor(), [line({"a": token(20)})])
+
+
 def test_a_check_that_raises_is_such_a_failure() -> None:
     def broken(value: str) -> bool:
         raise ZeroDivisionError(value)
