@@ -170,6 +170,7 @@ class SecretRedactor:
         self._least = min([6, *map(len, given)])
         drops = policy is not None and policy.drop_media
         self._sieve = Sieve(self._judge, self._least, self._omitted if drops else None)
+        self._quick = self._sieve._replace(places=False)
         order = [rule.id for rule in engine.rules.rules]
         self.registry = Registry(order=order, given=given, forms=forms, native=native)
         """What was found in this family; a gate looks for it in what is written."""
@@ -450,7 +451,7 @@ class SecretRedactor:
     def _edits(self, record: Record) -> list[tuple[Any, Edit]]:
         """Return what has to go from a record, each with the part of it that it is in: a column, or None for its text."""
         data, raw = record.data, record.raw
-        sieve, judge, least = self._sieve, self._judge, self._least
+        sieve, judge, least = self._quick if self._learning else self._sieve, self._judge, self._least
         if raw is not None:
             text = raw.decode("utf-8", "surrogateescape")
             found: list[tuple[Any, Edit]] = [(None, edit) for edit in edits(text, sieve)]
