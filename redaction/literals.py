@@ -4,10 +4,13 @@ Finds many literals at once: with ahocorasick-rs where it is installed, else one
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import AnyStr
 
 __all__ = ["Hits", "finder"]
+
+_HALVES = re.compile("[\ud800-\udfff]")
 
 Hits = dict[int, list[int]]
 """Where each literal that occurs starts, by its number: positions in rising order."""
@@ -31,7 +34,12 @@ def finder(literals: Sequence[AnyStr], *, native: bool = True) -> Callable[[AnyS
 
             def scan(text: AnyStr) -> Hits:
                 hits: Hits = {}
-                for number, start, _ in find(text, overlapping=True):
+                try:
+                    found = find(text, overlapping=True)
+                except UnicodeEncodeError:
+                    # The library has no form for half a surrogate pair; no literal has one.
+                    found = find(_HALVES.sub("\ufffd", text), overlapping=True)
+                for number, start, _ in found:
                     if number in hits:
                         hits[number].append(start)
                     else:

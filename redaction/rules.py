@@ -3,6 +3,10 @@ Rules as data: what secrets look like. The built-in ones are in rules.toml besid
 
 A rule is found by its literals. Where one stands, the rule's pattern is matched: right there, or, with `left`, from what stands
 directly before it. So no pattern is ever searched for in a text, and the cost of a rule that has no literal in it is nothing.
+
+Three words stand for longer patterns in a rule's own: `<is>` is what stands between a name and its value in any language, `<near>`
+what stands between the name of a service and a value (a word like key or token, then `<is>`), `<line>` the end of a line and what
+listings, diffs and quotations put before the next one, the end as such or as `\\n`. All three are bounded.
 """
 
 from __future__ import annotations
@@ -10,7 +14,7 @@ from __future__ import annotations
 import hashlib
 import re
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import resources
 from typing import Any
@@ -34,13 +38,18 @@ class Rule:
         id: The kind, as it stands in placeholders and reports: lower-case letters, digits, dashes.
         literals: What every match holds; where one of them is found, the rule is tried.
         fold: Literals and pattern are the same in small and capital letters.
-        pattern: What stands from the literal on (with `left`, from what is before it on). Every quantifier is bounded.
+        pattern: What is matched: what stands from the literal on, behind `left` if there is one. Every quantifier is bounded.
         left: What stands directly before the literal and belongs to the match, or None; at most 128 characters.
         search: The pattern is looked for in the whole text, once a literal is in it: for those that begin with common characters.
         edge: No letter, digit or underscore stands before the match.
         group: What of the match is the secret: "secret" where the pattern names a group so, else all of it.
-        checks: Tests of the secret.
+        each: What is found again and again within that secret, if only parts of it are to go: the values of a block of lines.
+        checks: Tests of the secret, or of each part.
         strength: What a strong rule finds is removed everywhere in the session, and no output may hold it.
+        about: What it is, for people.
+        examples: Templates of texts it finds something in; the tests fill them.
+        counterexamples: Templates of texts it leaves alone.
+        shared: Other rules that find the examples as well.
     """
 
     id: str
@@ -51,10 +60,24 @@ class Rule:
     search: bool = False
     edge: bool = True
     group: str | int = 0
+    each: re.Pattern[str] | None = None
     checks: tuple[Check, ...] = ()
     strength: int = STRONG
+    about: str = ""
     examples: tuple[str, ...] = ()
     counterexamples: tuple[str, ...] = ()
+    shared: frozenset[str] = frozenset()
+
+    def parts(self, match: re.Match[str]) -> Iterator[tuple[int, int]]:
+        """Return what of a match is secret, as positions in its text; the checks are not made yet."""
+        start, end = match.span(self.group)
+        if start < 0:  # the alternative that matched has no such group
+            start, end = match.span()
+        if self.each is None:
+            yield start, end
+            return
+        for part in self.each.finditer(match.string, start, end):
+            yield part.span(1 if part.re.groups else 0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,8 +113,17 @@ def builtin() -> RuleSet:
 
 
 _KEYS = {
-    "id", "literals", "pattern", "fold", "left", "search", "edge", "checks", "strength", "examples", "counterexamples", "about",
+    "id", "about", "literals", "pattern", "near", "fold", "left", "search", "edge", "each", "checks", "strength",
+    "examples", "counterexamples", "shared",
 }  # fmt: skip
+_ESCAPED = re.compile(r"[^\x20-\x7e]|[\"\\\\]")
+_IS = r"""["'`\\\])]{0,4}[ \t]{0,12}(?:=>|:=|==|[=:]|is\b|->)[ \t]{0,12}(?:["'`(\\]{0,4})"""
+_NEAR = (
+    r"(?i:(?:[^\n]{0,40}?|[^\n]{0,24}\n[^\n]{0,24}?)(?:key|token|secret|passw(?:or)?d|pwd|auth|credentials?|apikey)"
+    r"[\w.\-]{0,16}" + _IS + ")"
+)
+_LINE = r"""(?:[\r\n]|\\{1,4}[rn]){1,4}[ \t]{0,24}(?:[0-9]{1,6}[:|\t\u2192\-] ?|[+>|*#/]{1,3}|-(?!-))?[ \t"'`,+]{0,24}"""
+_WORDS = {"<is>": _IS, "<near>": _NEAR, "<line>": _LINE}
 _ID = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 
 
@@ -129,11 +161,14 @@ def _rule(entry: Mapping[str, Any], where: str) -> Rule:
     literals = entry.get("literals", [])
     if not literals or not all(isinstance(literal, str) and len(literal) >= 2 for literal in literals):
         raise wrong("needs literals, each of two characters at least")
+    if any(_ESCAPED.search(literal) for literal in literals):
+        raise wrong("has a literal that JSON writes in another way: quotes, backslashes and what is not ASCII cannot stand in one")
     fold = bool(entry.get("fold", False))
     flags = re.IGNORECASE if fold else 0
     try:
-        pattern = re.compile(entry.get("pattern", ""), flags)
-        left = re.compile(f"(?:{entry['left']})\\Z", flags) if "left" in entry else None
+        pattern = re.compile(_pattern(entry, literals), flags)
+        left = re.compile(f"(?:{_written_out(entry['left'])})\\Z", flags) if "left" in entry else None
+        each = re.compile(_written_out(entry["each"]), flags) if "each" in entry else None
     except (re.error, TypeError) as error:
         raise wrong(f"has a pattern that is none: {error}") from error
     if not pattern.pattern:
@@ -147,13 +182,30 @@ def _rule(entry: Mapping[str, Any], where: str) -> Rule:
         pattern=pattern,
         left=left,
         search=bool(entry.get("search", False)),
-        edge=bool(entry.get("edge", True)),
+        edge=bool(entry.get("edge", "near" not in entry)),
         group="secret" if "secret" in pattern.groupindex else 0,
+        each=each,
         checks=tuple(check(test) for test in entry.get("checks", ["real"])),
         strength=_STRENGTHS[entry.get("strength", "strong")],
+        about=str(entry.get("about", "")),
         examples=_texts(entry.get("examples", [])),
         counterexamples=_texts(entry.get("counterexamples", [])),
+        shared=frozenset(_texts(entry.get("shared", []))),
     )
+
+
+def _pattern(entry: Mapping[str, Any], literals: Sequence[str]) -> str:
+    if "near" not in entry:
+        own = _written_out(entry.get("pattern", ""))
+        return f"(?:{_written_out(entry['left'])})(?:{own})" if own and "left" in entry else own
+    names = "|".join(map(re.escape, literals))
+    return f"(?i:{names}){_NEAR}(?P<secret>{entry['near']})(?![A-Za-z0-9])"
+
+
+def _written_out(pattern: str) -> str:
+    for word, meaning in _WORDS.items():
+        pattern = pattern.replace(word, meaning)
+    return pattern
 
 
 def _texts(values: Sequence[Any]) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 
-__all__ = ["View", "views"]
+__all__ = ["View", "hides", "views"]
 
 Pieces = Iterable[tuple[int, int, int]]
 """
@@ -79,7 +79,7 @@ def views(text: str, *, hot: bool) -> Iterator[View]:
 
     At most 6 layers of encoding are taken off, and no more than 4 times the text (and 64 KB) is made.
     """
-    if not hot and not _hides(text):
+    if not hot and not hides(text):
         return
     room = 4 * len(text) + (64 << 10)
     left = dict.fromkeys(_LAYERS, _EACH)
@@ -210,8 +210,9 @@ _NAMES = {
     "UnderBar": "_", "hyphen": "-", "dash": "-", "minus": "-", "commat": "@", "num": "#", "plus": "+", "ast": "*", "midast": "*",
     "percnt": "%", "dollar": "$", "excl": "!", "quest": "?", "lpar": "(", "rpar": ")", "lsqb": "[", "lbrack": "[", "rsqb": "]",
     "rbrack": "]", "lcub": "{", "lbrace": "{", "rcub": "}", "rbrace": "}", "verbar": "|", "vert": "|",
-    "VerticalLine": "|", "grave": "`", "Hat": "^", "tilde": "~", "Tab": "\t", "NewLine": "\n", "shy": "\xad",
-    "zwj": "\u200d", "zwnj": "\u200c", "lrm": "\u200e", "rlm": "\u200f", "ZeroWidthSpace": "\u200b", "NoBreak": "\u2060", "ensp": " ", "emsp": " ", "thinsp": " ",
+    "VerticalLine": "|", "grave": "`", "Hat": "^", "tilde": "~", "Tab": "\t", "NewLine": "\n", "ensp": " ", "emsp": " ",
+    "thinsp": " ", "shy": "\xad", "zwj": "\u200d", "zwnj": "\u200c", "lrm": "\u200e", "rlm": "\u200f", "NoBreak": "\u2060",
+    "ZeroWidthSpace": "\u200b",
 }  # fmt: skip
 _NAMED = "|".join(sorted(_NAMES, key=len, reverse=True))
 _REFERENCE = f"(?:#[0-9]{{1,7}};?|#[xX]{_HEX}{{1,6}};?|(?:{_NAMED});)"
@@ -347,7 +348,8 @@ _EACH = 4
 _HIDDEN = "(?:2[BDEFbdef]|3[0-9ADad]|4[0-9A-Fa-f]|5[0-9Aa]|5[Ff]|6[1-9A-Fa-f]|7[0-9Aa])"
 _HIDING_ESCAPE = re.compile(
     rf"\\(?:u00{_HIDDEN}|u0025{_HEX}|u0026[#a-zA-Z]|x{_HIDDEN}|[01][0-7]{{2}}|u\{{0{{0,4}}{_HIDDEN}\}}|U000000{_HIDDEN}"
-    r"|_|/\\*/|u005[cC][ux]|u001[bB]\[|x1[bB]\[|033\[|e\[)"
+    r"|_|/\\*/|u005[cC][ux]|x1[bB]\[|033\[|e\["
+    rf"|u(?:200[B-Fb-f]|202[A-Ea-e]|206{_HEX}|[Ff][Ee][Ff]{{2}}|00[Aa][Dd])(?=[{_WORD}]))"
 )
 _HIDING_PERCENT = re.compile(rf"%(?:25)*(?:{_HIDDEN}|5[Cc][ux]|26(?:%23|#|amp))")
 _HIDING_REFERENCE = re.compile(
@@ -356,13 +358,32 @@ _HIDING_REFERENCE = re.compile(
 )
 
 
-def _hides(text: str) -> bool:
-    """Return whether a text may hold a literal that only another reading shows."""
-    return (
+def hides(text: str, *, serialised: bool = False) -> bool:
+    """
+    Return whether a text may hold a literal that only another reading shows.
+
+    Args:
+        serialised: The text is JSON, in whose strings control characters are written as escapes.
+    """
+    if (
         ("\\" in text and _HIDING_ESCAPE.search(text) is not None)
         or ("%" in text and _HIDING_PERCENT.search(text) is not None)
         or ("&" in text and _HIDING_REFERENCE.search(text) is not None)
-        or "\b" in text
+    ):
+        return True
+    if serialised:
+        return (
+            _SERIALISED_CODE.search(text) is not None
+            or ("\\b" in text and _SERIALISED_STRIKE.search(text) is not None)
+            or ("\\r" in text and _SERIALISED_RETURN.search(text) is not None)
+            or (
+                ((not text.isascii() and _INVISIBLES.search(text) is not None) or "\x7f" in text or "^[[" in text)
+                and _inside(text)
+            )
+        )
+    return (
+        "\b" in text
+        or "\\u001b[" in text
         or ("\r" in text and _RETURN_INSIDE.search(text) is not None)
         or (_coded(text) and _inside(text))
     )
@@ -375,3 +396,12 @@ def _inside(text: str) -> bool:
         if start and text[start - 1] in _WORDS and text[end : end + 1] in _WORDS:
             return True
     return False
+
+
+# In JSON a control character is an escape; where one stands between two characters of a word, that word may be a literal.
+_SERIALISED_CODE = re.compile(
+    r"\\u00(?:[01][0-9A-Fa-f]|7[fF])(?<=[A-Za-z0-9_\-]\\u00..)(?<!\\[nrtbf]\\u00..)"
+    r"(?:\[[0-9;:?]{0,64}[A-Za-z]|\([0-9A-Z]|\][^\\\"]{0,512}\\u00(?:07|1[bB]\\\\|9[cC]))?(?=[A-Za-z0-9_\-]|\\u00)"
+)
+_SERIALISED_STRIKE = re.compile(r"\\b(?<!\\\\b)")
+_SERIALISED_RETURN = re.compile(r"\\r(?<=[A-Za-z0-9_\-]\\r)(?<!\\\\r)(?=[A-Za-z0-9_\-])")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 
 import pytest
@@ -21,7 +22,7 @@ from disguises import (
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from satchel.redaction.views import View, views
+from satchel.redaction.views import View, hides, views
 from satchel.redaction.wraps import gutters, joined
 
 _SURROUNDINGS = st.text(
@@ -109,6 +110,17 @@ def test_what_hides_a_literal_is_read_though_no_literal_is_seen(name: str, text:
 
     if "ghp_" not in disguised.text:
         assert disguised.span in _found(disguised, text.secret, hot=False)
+
+
+@pytest.mark.parametrize("name", _UNSEEN)
+@_FEW
+@given(text=_TEXTS, ascii_only=st.booleans())
+def test_what_hides_a_literal_is_told_from_the_serialised_record_too(name: str, text: Disguised, ascii_only: bool):
+    disguised = _DISGUISES[name](text)
+    raw = json.dumps({"text": disguised.text}, ensure_ascii=ascii_only)
+
+    if "ghp_" not in disguised.text:
+        assert hides(raw, serialised=True)
 
 
 @given(text=st.text(st.sampled_from("abc019 \n\t\"'=:;,.<>/{}()#-_é→"), max_size=200))
@@ -310,9 +322,9 @@ def test_a_wrap_is_looked_for_in_a_few_lines_only(shape: str):
     assert view is None or len(view.text) <= 20 << 10
 
 
-_LINES = st.sampled_from(
-    ['"', "'", " +", '" +\n', "\\", "\n", "\r\n", " ", "> ", "│ ", " │", "| ", "12:", "13:", "=", "a1" * 15, "abc", "B2", "+", "-", "  "]
-)  # fmt: skip
+_ENDS = ['"', "'", " +", '" +\n', "\\", "\n", "\r\n", "="]
+_STARTS = [" ", "  ", "> ", "│ ", " │", "| ", "12:", "13:", "+", "-", "a1" * 15, "abc", "B2"]
+_LINES = st.sampled_from([*_ENDS, *_STARTS])
 
 
 @given(text=st.lists(_LINES, max_size=40).map("".join), at=st.integers(0, 60))
