@@ -186,6 +186,8 @@ class SecretRedactor:
         """What went from the record that was applied last."""
         self._learning = False
         self._direct = self._hidden = True
+        self._aside = False
+        """The text is none of a record's."""
         self._spans: dict[int, list[Span]] | None = {}
         """What was found in strings while learning, by their hashes; None when that are too many to keep."""
 
@@ -554,7 +556,7 @@ class SecretRedactor:
     def _spans_of(self, text: str) -> list[Span]:
         """Return what the engine finds in a string; what it found while learning is not looked for again."""
         kept = self._spans
-        if self._learning or kept is None or not self._learned:
+        if self._learning or kept is None or not self._learned or self._aside:
             spans = self._engine.find(text, hidden=self._hidden)
             if spans and self._learning and kept is not None:
                 if len(kept) < _MOST_KEPT:
@@ -600,6 +602,7 @@ class SecretRedactor:
 
     def _loose(self, text: str, mode: int) -> str:
         self._learning, self._direct, self._hidden, self._cuts = False, True, True, ()
+        self._aside = True
         try:
             found = edits(text, self._sieve) if mode == FULL else _of_hits(self._judge(text, (), mode))
             return applied(text, found) if found else text
@@ -607,6 +610,8 @@ class SecretRedactor:
             raise
         except Exception as error:
             failure = self._failure(error, None)
+        finally:
+            self._aside = False
         raise failure
 
     # ------------------------------------------------------------------------------------------------ telling
