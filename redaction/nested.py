@@ -12,7 +12,7 @@ import binascii
 import re
 from collections.abc import Callable, Iterable, Sequence
 from json.decoder import scanstring  # type: ignore[attr-defined]
-from json.encoder import encode_basestring, encode_basestring_ascii  # type: ignore[attr-defined]
+from json.encoder import encode_basestring, encode_basestring_ascii
 from typing import NamedTuple
 
 from satchel.errors import JsonError
