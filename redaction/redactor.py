@@ -187,12 +187,8 @@ class SecretRedactor:
         """What went from the record that was applied last."""
         self._learning = False
         self._direct = self._hidden = True
-<<<<<<< HEAD
-        self._is_loose = False
-=======
         self._aside = False
         """The text is none of a record's."""
->>>>>>> red
         self._spans: dict[int, list[Span]] | None = {}
         """What was found in strings while learning, by their hashes; None when that are too many to keep."""
 
@@ -558,11 +554,7 @@ class SecretRedactor:
     def _spans_of(self, text: str) -> list[Span]:
         """Return what the engine finds in a string; what it found while learning is not looked for again."""
         kept = self._spans
-<<<<<<< HEAD
-        if self._learning or self._is_loose or kept is None or not self._learned:
-=======
         if self._learning or kept is None or not self._learned or self._aside:
->>>>>>> red
             spans = self._engine.find(text, hidden=self._hidden)
             if spans and self._learning and kept is not None:
                 if len(kept) < _MOST_KEPT:
@@ -608,12 +600,7 @@ class SecretRedactor:
 
     def _loose(self, text: str, mode: int) -> str:
         self._learning, self._direct, self._hidden, self._cuts = False, True, True, ()
-<<<<<<< HEAD
-        # What stands outside the records was not learned.
-        self._is_loose = True
-=======
         self._aside = True
->>>>>>> red
         try:
             found = edits(text, self._sieve) if mode == FULL else _of_hits(self._judge(text, (), mode))
             return applied(text, found) if found else text
@@ -622,11 +609,7 @@ class SecretRedactor:
         except Exception as error:
             failure = self._failure(error, None)
         finally:
-<<<<<<< HEAD
-            self._is_loose = False
-=======
             self._aside = False
->>>>>>> red
         raise failure
 
     # ------------------------------------------------------------------------------------------------ telling

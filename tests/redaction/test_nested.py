@@ -216,7 +216,7 @@ _LEAVES = st.one_of(
 )
 _KEYS = st.one_of(st.text(max_size=4), st.just(NEEDLE))
 _TREES = st.recursive(
-    _LEAVES, lambda below: st.one_of(st.lists(below, max_size=3), st.dictionaries(_KEYS, below, max_size=3)), max_leaves=12
+    _LEAVES, lambda below: st.lists(below, max_size=3) | st.dictionaries(_KEYS, below, max_size=3), max_leaves=12
 )
 
 
