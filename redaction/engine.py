@@ -25,8 +25,6 @@ __all__ = ["MASK", "Engine"]
 MASK = re.compile(r"\[REDACTED:[a-z0-9-]{1,64}:[0-9a-f]{6}\]")
 """A placeholder; what stands in one is never looked at, so that redacting twice changes nothing."""
 
-_TRIES = 8
-_RUN = re.compile(r"[A-Za-z0-9_\-]*")
 _WINDOW = 1 << 20
 _OVERLAP = 16 << 10
 
@@ -142,8 +140,12 @@ class Engine:
             words.sort()
             spans.extend(named.values(text, words, again))
         for number, starts in hits.items():
-            for rule in self._by_literal[number]:
-                spans.extend(_rule_matches(rule, text, starts, again))
+            rules = self._by_literal[number]
+            if len(starts) > _CROWD:
+                spans.extend(_crowded(rules, text, starts, again))
+            else:
+                for rule in rules:
+                    spans.extend(_rule_matches(rule, text, starts, again))
             if number in self._coded:
                 self._decode(text, self._coded[number], starts, spans)
         return spans
@@ -266,9 +268,8 @@ def _rule_matches(rule: Rule, text: str, starts: Sequence[int], again: list[int]
                 yield from _spans(rule, text, match)
         again.extend(at for at in starts[:_MANY] if named.DISGUISE.search(text, at, at + 256))
         return
-    past, failed = -1, 0
-    nothing: set[str] = set()
-    edge, left, wide, match_at = rule.edge, rule.left, rule.wide, rule.pattern.match
+    past = -1
+    edge, left, match_at = rule.edge, rule.left, rule.pattern.match
     for start in starts:
         if start < past:
             continue
@@ -280,29 +281,44 @@ def _rule_matches(rule: Rule, text: str, starts: Sequence[int], again: list[int]
             begin = before.start()
         if edge and begin and ((char := text[begin - 1]).isalnum() or char == "_") and not _after_escape(text, begin):
             continue
-        if wide:
-            around = text[start : start + 60]
-            if around in nothing:
-                continue
         match = match_at(text, begin)
         found = [] if match is None else _spans(rule, text, match)
         if match is not None and found:
             yield from found
-            past, failed = match.end(), 0
+            past = match.end()
             if named.DISGUISE.match(text, past):
                 again.append(start)
-            continue
-        if wide:
-            if len(nothing) > 4096:
-                nothing.clear()
-            nothing.add(around)
-        if _UNFINISHED.match(text, start) is not None:
+        elif _UNFINISHED.match(text, start) is not None:
             again.append(start)
-        failed += 1
-        if failed >= _TRIES:
-            # A literal that stands again and again in its own run: what failed so often fails in the rest of it too.
-            run = _RUN.match(text, start)
-            past, failed = (run.end() if run else start), 0
+
+
+def _crowded(rules: Sequence[Rule], text: str, starts: Sequence[int], again: list[int]) -> Iterator[Span]:
+    """
+    Yield what rules find at very many hits of their literal.
+
+    Where the same characters stand around a hit again and again, and nothing was found so often, nothing is: so a text of one word
+    over and over costs little.
+    """
+    for rule in rules:
+        if rule.search:
+            yield from _rule_matches(rule, text, starts, again)
+    rules = [rule for rule in rules if not rule.search]
+    nothing: dict[str, int] = {}
+    for at in starts if rules else ():
+        around = text[max(0, at - 16) : at + 80]
+        failed = nothing.get(around, 0)
+        if failed >= _ENOUGH:
+            continue
+        found = [span for rule in rules for span in _rule_matches(rule, text, (at,), again)]
+        if found:
+            yield from found
+            continue
+        if len(nothing) > 8192:
+            nothing.clear()
+        nothing[around] = failed + 1
+
+
+_CROWD, _ENOUGH = 64, 16
 
 
 _MANY = 1024

@@ -215,15 +215,17 @@ def values(text: str, starts: Sequence[int], again: list[int]) -> Iterator[Span]
     """
     past = -1
     failed: set[str] = set()
+    many, around = len(starts) > 64, ""
     for at in starts:
         if at < past:
             continue
         # The same words once more: what was nothing before is nothing now. So a text of one word over and over costs little.
-        around = text[at : at + 96] + text[max(0, at - 24) : at]
-        if around in failed:
-            continue
-        if len(failed) > 4096:
-            failed.clear()
+        if many:
+            around = text[at : at + 96] + text[max(0, at - 24) : at]
+            if around in failed:
+                continue
+            if len(failed) > 4096:
+                failed.clear()
         rest = _REST.match(text, at)
         end = rest.end() if rest else at
         head = text[max(0, at - _LEFT) : at]
@@ -244,7 +246,8 @@ def values(text: str, starts: Sequence[int], again: list[int]) -> Iterator[Span]
                     if joined is not None:
                         name, begin = joined, begin - 1 - len(word)
             if name is None:
-                failed.add(around)
+                if many:
+                    failed.add(around)
                 continue
         span = _value(text, begin, end, name)
         if span is not None:
@@ -253,7 +256,8 @@ def values(text: str, starts: Sequence[int], again: list[int]) -> Iterator[Span]
             if DISGUISE.match(text, span.end):
                 again.append(begin)
             continue
-        failed.add(around)
+        if many:
+            failed.add(around)
         if DISGUISE.search(text, end, end + 64):
             again.append(begin)
         if name.klass in ("password", "secret"):
