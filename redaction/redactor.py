@@ -53,7 +53,7 @@ class Place(NamedTuple):
     """
     What goes from `text[start:end]`, and `new`, which comes there as it is spelled in that text.
 
-    `length` is the secret's, in characters; `names` are those that it stands under; `again` says that nothing but what is known from
+    `length` is the secret's, in characters; `names` are those that it stands under; `again` says that only what is known from
     elsewhere tells it.
     """
 
@@ -400,7 +400,7 @@ class SecretRedactor:
             if len(self._columns) > 256:
                 self._columns.clear()
             odd = self._columns[columns] = any(map(self._is_odd, columns))
-        # Nearly all values of a row are texts, times and nothing. As JSON: what is hidden in a text is looked for as that spells it.
+        # Nearly all values of a row are texts, times and nothing. As JSON, since disguises are looked for as that spells them.
         text = _json([value for value in data.values() if type(value) is str])
         rest = [_json(_bytes(value).decode("utf-8", "replace")) for value in data.values() if type(value) not in _USUAL]
         if odd:

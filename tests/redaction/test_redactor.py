@@ -453,6 +453,7 @@ DISGUISES: dict[str, Callable[[str], str]] = {
     "bare": lambda value: value,
     "a colour in it": lambda value: f"{value[:2]}\x1b[32m{value[2:]}",
     "a colour in it, written": lambda value: f"{value[:2]}\\u001b[32m{value[2:]}",
+    "a colour in it, written otherwise": lambda value: f"{value[:2]}\\033[32m{value[2:]}",
     "no width": lambda value: f"{value[:2]}\u200b{value[2:]}",
     "a tag character": lambda value: f"{value[:2]}\U000e0061{value[2:]}",
     "struck over": lambda value: f"{value[:2]}x\b{value[2:]}",
