@@ -169,6 +169,16 @@ def test_binary_files_are_copied_when_asked(satchel: Callable[..., Any]) -> None
     assert b"\0\1\2\xff" == Path("out/a.bin").read_bytes()
 
 
+def test_a_file_that_is_no_text_is_an_error_and_not_a_silence(satchel: Callable[..., Any]) -> None:
+    write("state.db", b"SQLite format 3\0" + token().encode())
+
+    for words in (["redact", "state.db", "-o", "out"], ["scan", "state.db"]):
+        done = satchel(*words)
+        assert 1 == done.status
+        assert "no text" in done.err
+    assert not Path("out").exists()
+
+
 def test_in_place_keeps_the_mode_and_leaves_clean_files_alone(satchel: Callable[..., Any]) -> None:
     dirty, clean = write("in/a.txt", f"x {token()}\n"), write("in/b.txt", "harbour\n")
     dirty.chmod(0o640)
