@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from satchel.redaction import named
+from satchel.redaction.encodings import decoded, encoded_literals, run_around
 from satchel.redaction.literals import Hits, finder
 from satchel.redaction.opening import names_something, opener
 from satchel.redaction.rules import Rule, RuleSet
@@ -52,6 +53,14 @@ class Engine:
         for word in named.WORDS:
             if numbers.setdefault(word, len(numbers)) == len(self._by_literal):
                 self._by_literal.append([])
+        # What tokens begin with, as it stands in base64 and hex.
+        self._coded: dict[int, list[tuple[str, str, int]]] = {}
+        plain = (literal for rule in rules.rules if rule.strength == STRONG and rule.solid for literal in rule.literals)
+        for form, (encoding, alignment) in encoded_literals(dict.fromkeys(plain)).items():
+            at = numbers.setdefault(form.lower(), len(numbers))
+            if at == len(self._by_literal):
+                self._by_literal.append([])
+            self._coded.setdefault(at, []).append((form, encoding, alignment))
         self._words = frozenset(numbers[word] for word in named.WORDS)
         literals = list(numbers)
         self._scan = finder(literals, native=native)
@@ -59,6 +68,7 @@ class Engine:
         self._sure = [[rule for rule in rules if rule.strength == STRONG and rule.solid] for rules in self._by_literal]
         sure = [number for number, rules in enumerate(self._sure) if rules]
         self._sure_numbers = sure
+        self._scan_sure_text = finder([literals[number] for number in sure], native=native)
         self._scan_sure = finder([literals[number].encode() for number in sure], native=native)
         self._openers = [opener(literal, rules) for literal, rules in zip(literals, self._by_literal, strict=True)]
 
@@ -110,7 +120,7 @@ class Engine:
         plain = text if isinstance(text, str) else text.text
         if "\n" not in plain:
             return
-        places = [span.start for span in (spans if found is None else found) if _BREAK.match(plain, span.end)]
+        places = [span.start for span in (spans if found is None else found) if plain[span.end - 1] != "=" and _BREAK.match(plain, span.end)]
         places += [at for at in again if _BROKEN_RUN.match(plain, at)]
         past = -1
         for at in sorted(places):
@@ -134,7 +144,35 @@ class Engine:
         for number, starts in hits.items():
             for rule in self._by_literal[number]:
                 spans.extend(_rule_matches(rule, text, starts, again))
+            if number in self._coded:
+                self._decode(text, self._coded[number], starts, spans)
         return spans
+
+    def _decode(self, text: str, forms: list[tuple[str, str, int]], starts: Sequence[int], spans: list[Span]) -> None:
+        """Add runs of base64 and hex in which a token stands: all of a run goes, since it is of no use without a part."""
+        past = -1
+        for at in starts:
+            if at < past:
+                continue
+            for form, encoding, alignment in forms:
+                if not text.startswith(form, at):
+                    continue
+                start, end = run_around(text, at, at + len(form), encoding, alignment)
+                view = decoded(text, start, end, encoding, hit=at, alignment=alignment)
+                found = [] if view is None else self._tokens(view.text)
+                if found:
+                    spans.append(Span(start, end, found[0].rule, STRONG))
+                # What is no secret in the first of many hits in one run is none in the others of it.
+                past = end
+                break
+
+    def _tokens(self, text: str) -> list[Span]:
+        """Return what the surest rules find in a text, in its plain reading only."""
+        spans: list[Span] = []
+        for index, starts in self._scan_sure_text(_folded(text)).items():
+            for rule in self._sure[self._sure_numbers[index]]:
+                spans.extend(_rule_matches(rule, text, starts, []))
+        return merged(_outside_masks(text, spans))
 
     def named_value(self, names: Sequence[str], value: str | int) -> Span | None:
         """Judge a value of parsed JSON by the keys it stands under, the outermost first; the span is within `str(value)`."""
@@ -162,6 +200,10 @@ class Engine:
             else:
                 if self._openers[number](raw, starts):
                     return 1
+                for form, _, _ in self._coded.get(number, ()):
+                    coded = form.encode()
+                    if any(raw.startswith(coded, at) for at in starts):
+                        return 1
         return 0
 
 

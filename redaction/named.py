@@ -568,6 +568,8 @@ def _is_secret(value: str, klass: Class, *, firm: bool, quoted: bool) -> bool:
         if digits:
             return change >= (0.16 if firm else 0.2) or (size >= 16 and firm and _CONSONANTS.search(value) is not None)
         return size >= 16 and change >= 0.25
+    if re.match(r"[A-Za-z_][\w.\-]*=.", value):
+        return False
     if not firm or size < 16 or _UUID.fullmatch(value) or _HEX.fullmatch(value):
         return False
     classes = sum((any(c.islower() for c in value), any(c.isupper() for c in value), digits > 0))

@@ -135,6 +135,7 @@ class Report(Protocol):
 
 _BITS = 20
 _MASK = (1 << _BITS) - 1
+_MOST_KEPT = 1 << 16
 _LONGEST_PLACE = 80
 
 
@@ -185,6 +186,8 @@ class SecretRedactor:
         """What went from the record that was applied last."""
         self._learning = False
         self._direct = self._hidden = True
+        self._spans: dict[int, list[Span]] | None = {}
+        """What was found in strings while learning, by their hashes; None when that are too many to keep."""
 
     def __repr__(self) -> str:
         return "SecretRedactor()"
@@ -202,6 +205,7 @@ class SecretRedactor:
         self._told.clear()
         self._counts.clear()
         self._streams.clear()
+        self._spans = {}
         self._session = ""
 
     def enter(self, session_id: str, /) -> None:
@@ -246,6 +250,8 @@ class SecretRedactor:
         """Yield a file of a session that was learned without what is secret, line by line, or as a `whole`."""
         if whole:
             lines = [b"".join(lines)]
+        # No line of it was learned.
+        self._spans = None
         for number, line in enumerate(lines, 1):
             record = Record("line", number, None, line)
             if self._may_hold(line):
@@ -416,7 +422,12 @@ class SecretRedactor:
         self._cuts = self._streams.cuts(place)
         at = place & _MASK
         is_marked = not self._learned or self._marks[at >> 3] & 1 << (at & 7) != 0
-        if (is_marked and self._may_hold(self._serialised(record))) or self._cuts or self._may_have_more(record):
+        if is_marked and self._learned and self._spans is not None:
+            # It was gone through when it was learned, and what was found in it is known.
+            self._direct = opened = True
+        else:
+            opened = is_marked and self._may_hold(self._serialised(record))
+        if opened or self._cuts or self._may_have_more(record):
             # Where nothing was found before, there is only what is known from elsewhere.
             self._direct = self._direct and is_marked
             found = self._edits(record)
@@ -509,11 +520,11 @@ class SecretRedactor:
         if mode == FULL:
             if len(text) >= self._least:
                 if self._direct:
-                    spans += self._engine.find(text, hidden=self._hidden)
+                    spans += self._spans_of(text)
                 if self._policy is not None:
                     spans += self._policy.find(text)
         elif mode == STRONG_ONLY and self._direct:
-            spans += [span for span in self._engine.find(text, hidden=self._hidden) if span.strength >= STRONG]
+            spans += [span for span in self._spans_of(text) if span.strength >= STRONG]
         if mode == NUMBER:
             if self._direct and self._is_named_number(names):
                 named = self._engine.named_value(names, int(text))
@@ -539,6 +550,19 @@ class SecretRedactor:
         if self._policy is not None:
             hits = [hit for hit in hits if not self._policy.allows(hit.value, hit.rule)]
         return self._settled(text, hits) if len(hits) > 1 else hits
+
+    def _spans_of(self, text: str) -> list[Span]:
+        """Return what the engine finds in a string; what it found while learning is not looked for again."""
+        kept = self._spans
+        if self._learning or kept is None or not self._learned:
+            spans = self._engine.find(text, hidden=self._hidden)
+            if spans and self._learning and kept is not None:
+                if len(kept) < _MOST_KEPT:
+                    kept[hash(text)] = spans
+                else:
+                    self._spans = None
+            return spans
+        return kept.get(hash(text), [])
 
     def _is_named_number(self, names: tuple[str, ...]) -> bool:
         key = (*names, "\0")

@@ -21,7 +21,8 @@ _LEAST_SURE = 8
 _LEAST_GIVEN = 4
 _GROUP = 48
 """So many literals are searched for with vector instructions; more, in groups."""
-_PLAIN = re.compile(r"[A-Za-z0-9]{8,}")
+_PLAIN = re.compile(r"[A-Za-z0-9 _.:;,~!@#$%^*()+=?|{}\[\]`-]{8,}")
+"""Signs that JSON spells the same at every depth, whoever wrote it."""
 
 Forms = Callable[[str], Mapping[str, str]]
 """Gives the forms in which a value may stand, by name: itself, escaped, encoded."""
@@ -194,7 +195,6 @@ class Registry:
         """Return bytes of which one is in every text that holds a form, whatever escapes are around it and in it."""
         found: dict[bytes, None] = {}
         for form in self._spelled():
-            # A run of letters and digits is spelled the same at every depth.
             run = max(_PLAIN.findall(form), key=len, default="")
             if run:
                 found[run.encode()] = None
@@ -246,7 +246,7 @@ def _in_bytes(literals: list[bytes], *, native: bool) -> Callable[[bytes], bool]
 
 def _in_text(literals: list[str], *, native: bool) -> Callable[[str], list[tuple[int, int]]]:
     """Return what finds every occurrence of every literal, those that overlap too."""
-    find = finder([literal for literal in literals if _is_utf8(literal)], native=native)
+    find = finder([literal for literal in literals if _is_utf8(literal)], native=native, brief=True)
     lengths = [len(literal) for literal in literals if _is_utf8(literal)]
     odd = [literal for literal in literals if not _is_utf8(literal)]
     find_odd = finder(odd, native=False)
