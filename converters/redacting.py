@@ -2,7 +2,7 @@
 Redacts and scans files: any text, JSON, or JSON Lines, packed by gzip or zstandard or not.
 
 Each file is a scope of its own and is gone over twice: what one line shows to be secret goes from every line. Memory holds a
-window of a text, a line of JSON Lines, or a JSON document of up to 64 MB; a larger document is gone through as text. Output
+window of a text, a line of JSON Lines, or a JSON document of up to 8 MB; a larger document is gone through as text. Output
 appears under its name when it is whole; what was not changed keeps every byte.
 """
 
@@ -360,7 +360,11 @@ class _Run:
                     raise TargetError(f"two files of {folder} would get the same name once redacted: rename one", subject=name)
                 taken.add(name)
                 to = output / name
-            self.file(folder / relative, to, relative)
+            try:
+                self.file(folder / relative, to, relative)
+            except StoreError as error:
+                # One that can't be read is named, and costs itself.
+                self._pass_over(relative, error.message, lost=1)
             self._listen(Progress(number, len(files)))
 
     def _walk(self, folder: Path) -> Iterator[str]:

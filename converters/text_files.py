@@ -26,7 +26,8 @@ __all__ = ["Packing", "Piece", "TextFile", "is_json", "packed", "pieces"]
 _WINDOW = 1 << 18
 _AROUND = 1 << 14
 """Characters of a text that are seen on either side of what is being redacted: a key's block, a wrapped line."""
-_DOCUMENT = 64 << 20
+_DOCUMENT = 8 << 20
+"""A longer document is gone through as a text: nothing that is longer is opened in a record either."""
 _LINE = 8 << 20
 _HEAD = 1 << 16
 

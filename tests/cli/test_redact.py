@@ -162,6 +162,17 @@ def test_a_folder_keeps_its_layout(satchel: Callable[..., Any]) -> None:
     assert "2 files left out" in done.err
 
 
+def test_a_file_of_a_folder_that_can_not_be_read_costs_itself(satchel: Callable[..., Any]) -> None:
+    write("in/a.gz", gzip.compress(b"harbour " * 50_000)[:-20])
+    write("in/b.txt", f"x {token()}\n")
+    done = satchel("redact", "in", "-o", "out")
+    only = satchel("scan", "in/", "--allow", write("allow.txt", token()))
+
+    assert (3, 3) == (done.status, only.status)
+    assert "lost: a.gz: left out: a.gz can't be unpacked" in done.err
+    assert ["b.txt"] == os.listdir("out")
+
+
 def test_binary_files_are_copied_when_asked(satchel: Callable[..., Any]) -> None:
     write("in/a.bin", b"\0\1\2\xff")
     satchel("redact", "in", "-o", "out", "--copy-binary")
