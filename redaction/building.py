@@ -90,4 +90,4 @@ def _forms(value: str) -> Mapping[str, str]:
     """Return the forms in which a value may stand."""
     from satchel.redaction.encodings import variants
 
-    return {form: form for form in variants(value)}
+    return variants(value)

@@ -28,33 +28,45 @@ _SKIPPED = (0, 2, 3)
 """How many characters of base64 depend on what stands before a value, by alignment."""
 
 
-def variants(value: str) -> tuple[str, ...]:
+def variants(value: str) -> dict[str, str]:
     """
-    Return every form in which a value may stand in a text, the value first, each once.
+    Return every form in which a value may stand in a text, each once, by a name; the first is "raw", the value itself.
 
     Escaped as in JSON (up to three times; `\\/`, `\\u003c` and Python's quotes too), percent-encoded and as character references
     (up to twice), quoted for a shell or Markdown, in base64 (standard and for URLs, at each alignment; in JSON and URLs too) and
     in hex. A form is left out that is shorter than the value and than 8 characters, of base64 than 10 characters, of hex than 16.
     Base64 that is broken over lines is for the caller to join.
     """
-    forms = dict.fromkeys([value])
-    for form in (*_escaped(value), *_percent(value), *_html(value), *_quoted(value)):
-        if len(form) >= min(len(value), _SHORT):
-            forms[form] = None
+    names = {value: "raw"}
+
+    def add(kind: str, forms: Iterable[str], least: int) -> None:
+        for number, form in enumerate(forms, 1):
+            if len(form) >= least:
+                names.setdefault(form, f"{kind}-{number}")
+
+    short = min(len(value), _SHORT)
+    if not (value.isascii() and value.isalnum()):
+        # What is letters and digits alone is escaped nowhere.
+        add("escaped", _escaped(value), short)
+        add("percent", _percent(value), short)
+        add("html", _html(value), short)
+        add("quoted", _quoted(value), short)
     data = value.encode("utf-8", "surrogatepass")
     for alignment in range(3):
         form = _base64(data, alignment)
         if len(form) >= _STABLE_BASE64:
-            forms[form] = None
-            forms[form.replace("+", "-").replace("/", "_")] = None
-            forms[form.replace("/", "\\/")] = None
-            forms[form.replace("+", "%2B").replace("/", "%2F")] = None
-            forms[form.replace("+", "%2b").replace("/", "%2f")] = None
-    digits = data.hex()
-    if len(digits) >= _STABLE_HEX:
-        forms[digits] = None
-        forms[digits.upper()] = None
-    return tuple(forms)
+            add(f"base64-{alignment}", _spelled(form), _STABLE_BASE64)
+    add("hex", (data.hex(), data.hex().upper()), _STABLE_HEX)
+    return {name: form for form, name in names.items()}
+
+
+def _spelled(form: str) -> Iterable[str]:
+    """Yield base64 as it stands in a text, a URL, JSON and, percent-encoded, in a URL again."""
+    yield form
+    yield form.replace("+", "-").replace("/", "_")
+    yield form.replace("/", "\\/")
+    yield form.replace("+", "%2B").replace("/", "%2F")
+    yield form.replace("+", "%2b").replace("/", "%2f")
 
 
 def _base64(data: bytes, alignment: int) -> str:

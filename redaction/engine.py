@@ -190,7 +190,11 @@ class Engine:
 
     def opens(self, raw: bytes) -> int:
         """Say what of a serialised record is worth looking at: 0 nothing, 1 its strings as they are, 2 other readings of them too."""
-        if hides(raw.decode("utf-8", "replace"), serialised=True):
+        text = raw.decode("utf-8", "replace")
+        if hides(text, serialised=True):
+            return 2
+        # Not all that is serialised is JSON: columns of a row stand as they are, with their control characters.
+        if (raw.translate(None, _ORDINARY) or b"\r" in raw) and hides(text):
             return 2
         folded = raw.lower()
         for number, starts in self._scan_bytes(folded).items():
@@ -229,6 +233,7 @@ class Engine:
 
 
 _LEFT, _RIGHT = 160, 4096
+_ORDINARY = bytes(byte for byte in range(256) if byte in b"\t\n\r" or 32 <= byte != 127)
 
 
 def _folded(text: str) -> str:

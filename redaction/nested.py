@@ -11,6 +11,7 @@ import base64
 import binascii
 import re
 from collections.abc import Callable, Iterable, Sequence
+from json.encoder import encode_basestring
 from json.decoder import scanstring  # type: ignore[attr-defined]
 from typing import NamedTuple
 
@@ -350,18 +351,18 @@ class _Walk:
             return
         found = edits(said, self._sieve, names, mode, depth=self._depth + 1)
         if found:
-            self._edits += _lifted(found, self._text, begin, end)
+            self._edits += _lifted(found, said, self._text, begin, end)
 
     def _key(self, said: str, begin: int, end: int, names: Names) -> None:
         found = [_edit(hit, names) for hit in self._judge(said, (), FULL)]
         if found:
-            self._edits += _lifted(found, self._text, begin, end)
+            self._edits += _lifted(found, said, self._text, begin, end)
             self._changed_keys[begin] = applied(said, found)
 
     def _named(self, leaf: _Leaf, names: Names) -> None:
         found = [_edit(hit, names) for hit in self._judge(leaf.text, names, NAMED)]
         if found:
-            self._edits += _lifted(found, self._text, leaf.begin, leaf.end)
+            self._edits += _lifted(found, leaf.text, self._text, leaf.begin, leaf.end)
 
     def _number(self, sign: str, begin: int, end: int, frame: _Frame) -> None:
         if not sign.isdigit():
@@ -437,11 +438,16 @@ _ESCAPE = re.compile(r"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F
 _ESCAPES = re.compile(r"(?:\\[^u])+|\\u")
 
 
-def _lifted(found: Sequence[Edit], text: str, begin: int, end: int) -> list[Edit]:
+def _lifted(found: Sequence[Edit], said: str, text: str, begin: int, end: int) -> list[Edit]:
     """Return edits of what a string says as edits of the text that it is spelled in, between its quotes at `begin` and `end`."""
     if text.find("\\", begin, end) < 0:
         return [edit._replace(start=edit.start + begin, end=edit.end + begin, new=_escaped(edit.new)) for edit in found]
-    places = _places({place for edit in found for place in (edit.start, edit.end)}, text, begin, end)
+    wanted = {place for edit in found for place in (edit.start, edit.end)}
+    if encode_basestring(said) == text[begin - 1 : end + 1]:
+        # It is spelled as most programs spell it: then how long a part of it is spelled tells where that part ends.
+        places = {place: begin + len(encode_basestring(said[:place])) - 2 for place in wanted}
+    else:
+        places = _places(wanted, text, begin, end)
     return [edit._replace(start=places[edit.start], end=places[edit.end], new=_escaped(edit.new)) for edit in found]
 
 

@@ -234,8 +234,8 @@ def _in_bytes(literals: list[bytes], *, native: bool) -> Callable[[bytes], bool]
         except ImportError:
             pass
         else:
-            longest = library.MatchKind.LeftmostLongest
-            finds = [library.BytesAhoCorasick(group, matchkind=longest).find_matches_as_indexes for group in _groups(literals)]
+            longest, brief = library.MatchKind.LeftmostLongest, library.Implementation.ContiguousNFA
+            finds = [library.BytesAhoCorasick(group, matchkind=longest, implementation=brief).find_matches_as_indexes for group in _groups(literals)]
 
             def scan(data: bytes) -> bool:
                 return any(find(data) for find in finds)

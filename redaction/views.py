@@ -210,8 +210,9 @@ _NAMES = {
     "UnderBar": "_", "hyphen": "-", "dash": "-", "minus": "-", "commat": "@", "num": "#", "plus": "+", "ast": "*", "midast": "*",
     "percnt": "%", "dollar": "$", "excl": "!", "quest": "?", "lpar": "(", "rpar": ")", "lsqb": "[", "lbrack": "[", "rsqb": "]",
     "rbrack": "]", "lcub": "{", "lbrace": "{", "rcub": "}", "rbrace": "}", "verbar": "|", "vert": "|",
-    "VerticalLine": "|", "grave": "`", "Hat": "^", "tilde": "~", "Tab": "\t", "NewLine": "\n", "shy": "\xad",
-    "zwj": "\u200d", "zwnj": "\u200c", "lrm": "\u200e", "rlm": "\u200f", "ZeroWidthSpace": "\u200b", "NoBreak": "\u2060", "ensp": " ", "emsp": " ", "thinsp": " ",
+    "VerticalLine": "|", "grave": "`", "Hat": "^", "tilde": "~", "Tab": "\t", "NewLine": "\n", "ensp": " ", "emsp": " ",
+    "thinsp": " ", "shy": "\xad", "zwj": "\u200d", "zwnj": "\u200c", "lrm": "\u200e", "rlm": "\u200f", "NoBreak": "\u2060",
+    "ZeroWidthSpace": "\u200b",
 }  # fmt: skip
 _NAMED = "|".join(sorted(_NAMES, key=len, reverse=True))
 _REFERENCE = f"(?:#[0-9]{{1,7}};?|#[xX]{_HEX}{{1,6}};?|(?:{_NAMED});)"
@@ -347,7 +348,8 @@ _EACH = 4
 _HIDDEN = "(?:2[BDEFbdef]|3[0-9ADad]|4[0-9A-Fa-f]|5[0-9Aa]|5[Ff]|6[1-9A-Fa-f]|7[0-9Aa])"
 _HIDING_ESCAPE = re.compile(
     rf"\\(?:u00{_HIDDEN}|u0025{_HEX}|u0026[#a-zA-Z]|x{_HIDDEN}|[01][0-7]{{2}}|u\{{0{{0,4}}{_HIDDEN}\}}|U000000{_HIDDEN}"
-    r"|_|/\\*/|u005[cC][ux]|x1[bB]\[|033\[|e\[)"
+    r"|_|/\\*/|u005[cC][ux]|x1[bB]\[|033\[|e\["
+    rf"|u(?:200[B-Fb-f]|202[A-Ea-e]|206{_HEX}|[Ff][Ee][Ff]{{2}}|00[Aa][Dd])(?=[{_WORD}]))"
 )
 _HIDING_PERCENT = re.compile(rf"%(?:25)*(?:{_HIDDEN}|5[Cc][ux]|26(?:%23|#|amp))")
 _HIDING_REFERENCE = re.compile(
@@ -374,8 +376,10 @@ def hides(text: str, *, serialised: bool = False) -> bool:
             _SERIALISED_CODE.search(text) is not None
             or ("\\b" in text and _SERIALISED_STRIKE.search(text) is not None)
             or ("\\r" in text and _SERIALISED_RETURN.search(text) is not None)
-            or (not text.isascii() and _INVISIBLES.search(text) is not None and _inside(text))
-            or ("^[[" in text and _inside(text))
+            or (
+                ((not text.isascii() and _INVISIBLES.search(text) is not None) or "\x7f" in text or "^[[" in text)
+                and _inside(text)
+            )
         )
     return (
         "\b" in text
@@ -385,14 +389,6 @@ def hides(text: str, *, serialised: bool = False) -> bool:
     )
 
 
-# In JSON a control character is an escape; where one stands between two characters of a word, that word may be a literal.
-_SERIALISED_CODE = re.compile(
-    r"\\u00(?:[01][0-9A-Fa-f]|7[fF])(?<=[A-Za-z0-9_\-]\\u00..)(?<!\\[nrtbf]\\u00..)(?:\[[0-9;:?]{0,64}[A-Za-z])?(?=[A-Za-z0-9_\-]|\\u00)"
-)
-_SERIALISED_STRIKE = re.compile(r"\\b(?<!\\\\b)")
-_SERIALISED_RETURN = re.compile(r"\\r(?<=[A-Za-z0-9_\-]\\r)(?<!\\\\r)(?=[A-Za-z0-9_\-])")
-
-
 def _inside(text: str) -> bool:
     """Return whether codes stand within a word."""
     for match in _CODES.finditer(text):
@@ -400,3 +396,12 @@ def _inside(text: str) -> bool:
         if start and text[start - 1] in _WORDS and text[end : end + 1] in _WORDS:
             return True
     return False
+
+
+# In JSON a control character is an escape; where one stands between two characters of a word, that word may be a literal.
+_SERIALISED_CODE = re.compile(
+    r"\\u00(?:[01][0-9A-Fa-f]|7[fF])(?<=[A-Za-z0-9_\-]\\u00..)(?<!\\[nrtbf]\\u00..)"
+    r"(?:\[[0-9;:?]{0,64}[A-Za-z]|\([0-9A-Z]|\][^\\\"]{0,512}\\u00(?:07|1[bB]\\\\|9[cC]))?(?=[A-Za-z0-9_\-]|\\u00)"
+)
+_SERIALISED_STRIKE = re.compile(r"\\b(?<!\\\\b)")
+_SERIALISED_RETURN = re.compile(r"\\r(?<=[A-Za-z0-9_\-]\\r)(?<!\\\\r)(?=[A-Za-z0-9_\-])")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 
 import pytest
@@ -21,7 +22,7 @@ from disguises import (
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from satchel.redaction.views import View, views
+from satchel.redaction.views import View, hides, views
 from satchel.redaction.wraps import gutters, joined
 
 _SURROUNDINGS = st.text(
@@ -111,6 +112,17 @@ def test_what_hides_a_literal_is_read_though_no_literal_is_seen(name: str, text:
         assert disguised.span in _found(disguised, text.secret, hot=False)
 
 
+@pytest.mark.parametrize("name", _UNSEEN)
+@_FEW
+@given(text=_TEXTS, ascii_only=st.booleans())
+def test_what_hides_a_literal_is_told_from_the_serialised_record_too(name: str, text: Disguised, ascii_only: bool):
+    disguised = _DISGUISES[name](text)
+    raw = json.dumps({"text": disguised.text}, ensure_ascii=ascii_only)
+
+    if "ghp_" not in disguised.text:
+        assert hides(raw, serialised=True)
+
+
 @given(text=st.text(st.sampled_from("abc019 \n\t\"'=:;,.<>/{}()#-_é→"), max_size=200))
 def test_a_text_without_disguises_has_no_views(text: str):
     assert [] == list(views(text, hot=True))
@@ -181,11 +193,11 @@ def test_places_rise_and_stay_in_the_text_whatever_it_is(text: str):
         assert all(view.text[at] in (text[starts[at]], view.text[at]) for at in range(len(view.text)))
 
 
-_HOSTILE = ["\\", "\\\\n", "\\n", "\\x5c", "\\u005c", "\\u0041", "%", "%25", "%41", "&", "&amp;", "&#38;#38;"]
-_HOSTILE += ["\x1b", "\x1b[", "\x1b]", "\x1b[0m", "^[[", "\\\\\\\\e[", "\u200b", "a\b", "\b", "ab\b", "\r"]
+_HOSTILE_ESCAPES = ["\\", "\\\\n", "\\n", "\\x5c", "\\u005c", "\\u0041", "%", "%25", "%41", "&", "&amp;", "&#38;#38;"]
+_HOSTILE_CODES = ["\x1b", "\x1b[", "\x1b]", "\x1b[0m", "^[[", "\\\\\\\\e[", "\u200b", "a\b", "\b", "ab\b", "\r"]
 
 
-@pytest.mark.parametrize("shape", _HOSTILE)
+@pytest.mark.parametrize("shape", [*_HOSTILE_ESCAPES, *_HOSTILE_CODES])
 def test_hostile_text_is_read_a_few_times_at_most(shape: str):
     text = shape * (100_000 // len(shape))
 
@@ -310,9 +322,9 @@ def test_a_wrap_is_looked_for_in_a_few_lines_only(shape: str):
     assert view is None or len(view.text) <= 20 << 10
 
 
-_LINES = st.sampled_from(
-    ['"', "'", " +", '" +\n', "\\", "\n", "\r\n", " ", "> ", "│ ", " │", "| ", "12:", "13:", "=", "a1" * 15, "abc", "B2", "+", "-", "  "]
-)  # fmt: skip
+_ENDS = ['"', "'", " +", '" +\n', "\\", "\n", "\r\n", "="]
+_STARTS = [" ", "  ", "> ", "│ ", " │", "| ", "12:", "13:", "+", "-", "a1" * 15, "abc", "B2"]
+_LINES = st.sampled_from([*_ENDS, *_STARTS])
 
 
 @given(text=st.lists(_LINES, max_size=40).map("".join), at=st.integers(0, 60))
