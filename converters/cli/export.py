@@ -85,13 +85,13 @@ def command(
 
     wanted = given(options)
     selection = chosen(options)
-    redact = _redacts(format_, redact, no_redact, wanted)
     if only not in (None, "user-prompts"):
         raise UsageError(f"--only takes user-prompts, not {only!r}")
     if only and format_ != "jsonl":
         raise UsageError(f"--only user-prompts goes with the format jsonl, not {format_}")
     if raw and (only or format_ != "jsonl"):
         raise UsageError("--raw goes with the format jsonl, and not with --only")
+    redact = _redacts(format_, redact, no_redact, wanted)
     if output is None and only:
         output = "-"
     if output is None and not dry_run:

@@ -26,7 +26,7 @@ def _options() -> Iterator[tuple[str, click.Option]]:
 
 VALUED = [(name, spelling) for name, option in _options() if not option.is_flag for spelling in option.opts]
 # Arguments that a command needs before its options count.
-NEEDED = {"export": ["out.jsonl"], "show": ["x"], "verify": ["x"]}
+NEEDED = {"export": ["out.jsonl"], "show": ["x"], "verify": ["x"], "redact": ["x"]}
 
 
 def test_there_are_options_to_test() -> None:
@@ -42,9 +42,7 @@ def test_an_empty_value_is_a_usage_error(satchel: Callable[..., Any], story: obj
     assert spelling in done.err
 
 
-@pytest.mark.parametrize(
-    ("name", "words"), [("export", [""]), ("show", [""]), ("verify", [""])], ids=["export", "show", "verify"]
-)
+@pytest.mark.parametrize(("name", "words"), [(name, [""]) for name in ("export", "show", "verify", "redact", "scan")], ids=str)
 def test_an_empty_argument_is_a_usage_error(satchel: Callable[..., Any], story: object, name: str, words: list[str]) -> None:
     done = satchel(name, *words)
 
@@ -145,6 +143,8 @@ def test_the_version_is_told_on_standard_output(satchel: Callable[..., Any]) -> 
         (["verify"], "Missing argument 'PATH'"),
         (["verify", "x", "--from", "hermes"], "give --source too"),
         (["verify", "x", "--profile", "all"], "give --source too"),
+        (["redact"], "Missing argument 'PATH'"),
+        (["scan"], "name a file or a folder"),
         (["doctor", "--profile", "nobody"], "there is no profile 'nobody'"),
         (["formats", "extra"], "unexpected extra argument"),
     ],
