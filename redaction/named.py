@@ -20,9 +20,13 @@ __all__ = ["DISGUISE", "KINDS", "SPACED", "VERBS", "WORDS", "judged", "named_val
 
 Class = Literal["password", "secret", "pin", "weak"]
 
-WORDS = ("pass", "pwd", "secret", "token", "key", "auth", "credential", "session", "cookie", "pat", "wif", "otp", "pin", "sid", "salt", "senha",
-         "contrase")  # fmt: skip
-"""What an identifier of a secret holds, in small letters."""
+WORDS = (
+    "passw", "passp", "passc", "_pass", "-pass", "pass=", "pass:", "pass\"", "pass'", "pass\\", "pass is", "pass to", "pass ->", "pass >", "dbpass",
+    "userpass", "rootpass", "smtppass", "adminpass", "redispass", "mysqlpass", "ftppass", "mailpass", "ldappass", "pgpass", "pwd", "secret",
+    "token", "key", "auth", "credential", "session", "cookie", "_pat", "-pat", "wif", "otp", "_pin", "-pin", "pincode", "pin_", "simpin",
+    "cardpin", "salt", "senha", "contrase", "user_pw", "_pw", "motdepasse",
+)  # fmt: skip
+"""What an identifier of a secret holds, in small letters: few other words do, so that most texts have none of them."""
 
 KINDS = ("password", "secret", "token", "api-key", "private-key", "pin", "named")
 """The ids under which values are reported."""
