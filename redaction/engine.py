@@ -295,6 +295,8 @@ def _rule_matches(rule: Rule, text: str, starts: Sequence[int], again: list[int]
                 # A literal that stands again and again in its own run: what failed so often fails in the rest of it too.
                 run = _RUN.match(text, start)
                 past, failed = (run.end() if run else start), 0
+                if match is not None:
+                    past = max(past, match.end())
 
 
 _MANY = 1024
