@@ -79,7 +79,7 @@ _STANDS_FOR = re.compile(
     | change[-_. ]?(?: me | this | it ) | place[-_]?holder | redacted | (?<![a-z]) example | example (?![a-z])
     | not[-_ ]?a?[-_ ]?real
     | \$\{\w[^{}]*\} | \{\{[^{}]*\}\} | <[a-z][\w .:-]*> | \*{3} | \.{3} | … | •{3} | %\(\w+\)s
-    | \[\^?[a-z0-9]-[a-z0-9] | \\[dws][+*{] | \[:\w+:\] | (?<=[\])]) \{ [0-9]+ ,? [0-9]* \}        # a pattern, not what it matches
+    | \[\^?[a-z0-9]-[a-z0-9] | \\[dws][+*{] | \[:\w+:\] | (?<=[\])]) \{ [0-9]+ ,? [0-9]* \}  # a pattern, not a value
     | deadbeef | cafebabe | not[-_ ]?(?:so[-_ ]?)?secret | lorem[-_ ]?ipsum | in(?:valid|correct)[-_](?:key|token|secret)
     """
 )
