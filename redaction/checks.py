@@ -99,9 +99,11 @@ def is_placeholder(text: str) -> bool:
     # Long random text holds short words by chance; what is long has to be a placeholder for the greater part.
     if size <= 200 and _STANDS_FOR.search(text):
         return True
-    run = max((len(match.group()) for match in _RUNS.finditer(text)), default=0)
-    if run * 4 >= size or (run >= 8 and run * 8 >= size):
-        return True
+    run = max((match.group() for match in _RUNS.finditer(text)), key=len, default="")
+    if len(run) * 4 >= size or (len(run) >= 8 and len(run) * 8 >= size):
+        # Base64 of zero bytes is a run of A: what is random beside it decides.
+        rest = text.replace(run, " ", 1)
+        return len(rest) < 32 or not is_random(rest)
     folded = text.lower()
     if any(sequence in folded and len(sequence) * 4 >= size for sequence in _SEQUENCES):
         return True
