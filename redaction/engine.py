@@ -12,7 +12,9 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from satchel.redaction import named
+from satchel.redaction.encodings import decoded, encoded_literals, run_around
 from satchel.redaction.literals import Hits, finder
+from satchel.redaction.opening import names_something, opener
 from satchel.redaction.rules import Rule, RuleSet
 from satchel.redaction.spans import STRONG, Span, merged
 from satchel.redaction.views import View, hides, views
@@ -23,8 +25,6 @@ __all__ = ["MASK", "Engine"]
 MASK = re.compile(r"\[REDACTED:[a-z0-9-]{1,64}:[0-9a-f]{6}\]")
 """A placeholder; what stands in one is never looked at, so that redacting twice changes nothing."""
 
-_TRIES = 8
-_RUN = re.compile(r"[A-Za-z0-9_\-]*")
 _WINDOW = 1 << 20
 _OVERLAP = 16 << 10
 
@@ -51,6 +51,14 @@ class Engine:
         for word in named.WORDS:
             if numbers.setdefault(word, len(numbers)) == len(self._by_literal):
                 self._by_literal.append([])
+        # What tokens begin with, as it stands in base64 and hex.
+        self._coded: dict[int, list[tuple[str, str, int]]] = {}
+        plain = (literal for rule in rules.rules if rule.strength == STRONG and rule.solid for literal in rule.literals)
+        for form, (encoding, alignment) in encoded_literals(dict.fromkeys(plain)).items():
+            at = numbers.setdefault(form.lower(), len(numbers))
+            if at == len(self._by_literal):
+                self._by_literal.append([])
+            self._coded.setdefault(at, []).append((form, encoding, alignment))
         self._words = frozenset(numbers[word] for word in named.WORDS)
         literals = list(numbers)
         self._scan = finder(literals, native=native)
@@ -58,10 +66,9 @@ class Engine:
         self._sure = [[rule for rule in rules if rule.strength == STRONG and rule.solid] for rules in self._by_literal]
         sure = [number for number, rules in enumerate(self._sure) if rules]
         self._sure_numbers = sure
+        self._scan_sure_text = finder([literals[number] for number in sure], native=native)
         self._scan_sure = finder([literals[number].encode() for number in sure], native=native)
-        # What a serialised record has to hold behind a literal, so that it is worth to be opened: nothing of a rule's own
-        # pattern, since escapes may stand in it.
-        self._openers = [_opener(literal, rules) for literal, rules in zip(literals, self._by_literal, strict=True)]
+        self._openers = [opener(literal, rules) for literal, rules in zip(literals, self._by_literal, strict=True)]
 
     # ------------------------------------------------------------------------------------------------- a text
 
@@ -111,7 +118,7 @@ class Engine:
         plain = text if isinstance(text, str) else text.text
         if "\n" not in plain:
             return
-        places = [span.start for span in (spans if found is None else found) if _BREAK.match(plain, span.end)]
+        places = [span.start for span in (spans if found is None else found) if plain[span.end - 1] != "=" and _BREAK.match(plain, span.end)]
         places += [at for at in again if _BROKEN_RUN.match(plain, at)]
         past = -1
         for at in sorted(places):
@@ -133,9 +140,41 @@ class Engine:
             words.sort()
             spans.extend(named.values(text, words, again))
         for number, starts in hits.items():
-            for rule in self._by_literal[number]:
-                spans.extend(_rule_matches(rule, text, starts, again))
+            rules = self._by_literal[number]
+            if len(starts) > _CROWD:
+                spans.extend(_crowded(rules, text, starts, again))
+            else:
+                for rule in rules:
+                    spans.extend(_rule_matches(rule, text, starts, again))
+            if number in self._coded:
+                self._decode(text, self._coded[number], starts, spans)
         return spans
+
+    def _decode(self, text: str, forms: list[tuple[str, str, int]], starts: Sequence[int], spans: list[Span]) -> None:
+        """Add runs of base64 and hex in which a token stands: all of a run goes, since it is of no use without a part."""
+        past = -1
+        for at in starts:
+            if at < past:
+                continue
+            for form, encoding, alignment in forms:
+                if not text.startswith(form, at):
+                    continue
+                start, end = run_around(text, at, at + len(form), encoding, alignment)
+                view = decoded(text, start, end, encoding, hit=at, alignment=alignment)
+                found = [] if view is None else self._tokens(view.text)
+                if found:
+                    spans.append(Span(start, end, found[0].rule, STRONG))
+                # What is no secret in the first of many hits in one run is none in the others of it.
+                past = end
+                break
+
+    def _tokens(self, text: str) -> list[Span]:
+        """Return what the surest rules find in a text, in its plain reading only."""
+        spans: list[Span] = []
+        for index, starts in self._scan_sure_text(_folded(text)).items():
+            for rule in self._sure[self._sure_numbers[index]]:
+                spans.extend(_rule_matches(rule, text, starts, []))
+        return merged(_outside_masks(text, spans))
 
     def named_value(self, names: Sequence[str], value: str | int) -> Span | None:
         """Judge a value of parsed JSON by the keys it stands under, the outermost first; the span is within `str(value)`."""
@@ -153,17 +192,24 @@ class Engine:
 
     def opens(self, raw: bytes) -> int:
         """Say what of a serialised record is worth looking at: 0 nothing, 1 its strings as they are, 2 other readings of them too."""
-        if hides(raw.decode("utf-8", "replace"), serialised=True):
+        text = raw.decode("utf-8", "replace")
+        if hides(text, serialised=True):
+            return 2
+        # Not all that is serialised is JSON: columns of a row stand as they are, with their control characters.
+        if (raw.translate(None, _ORDINARY) or b"\r" in raw) and hides(text):
             return 2
         folded = raw.lower()
         for number, starts in self._scan_bytes(folded).items():
             if number in self._words:
-                if _names_something(folded, starts):
+                if names_something(folded, starts):
                     return 1
             else:
-                opener = self._openers[number]
-                if opener is None or any(opener(raw, at) for at in starts):
+                if self._openers[number](raw, starts):
                     return 1
+                for form, _, _ in self._coded.get(number, ()):
+                    coded = form.encode()
+                    if any(raw.startswith(coded, at) for at in starts):
+                        return 1
         return 0
 
 
@@ -189,59 +235,7 @@ class Engine:
 
 
 _LEFT, _RIGHT = 160, 4096
-
-
-def _opener(literal: str, rules: list[Rule]) -> Callable[[bytes, int], object] | None:
-    """Return what has to match where a literal stands in serialised text, or None where nothing has to."""
-    if not all(rule.solid for rule in rules):
-        return None
-    alike = "|".join(sorted({re.escape(spelling) for rule in rules for spelling in rule.literals if spelling.lower() == literal}))
-    return re.compile(rf"(?:{alike})[^\s\"]{{6}}".encode()).match if alike else None
-
-
-_WORD_REST = re.compile(rb"[a-z0-9_.\-$]{0,64}")
-_NAME_BYTES = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-$"
-# After a name, in serialised text: a sign (behind quotes and brackets, escaped or not) and something like a value …
-_SIGN = re.compile(rb"(?:\\*[\"'`*_\])/]|[ \t]|\\[rnt][ \t]*(?=\\*[\"'{])){0,24}(?:\\*[:=>|?<{%&\[-]|,\s{0,4}\\*[\"'`b]|\\u003)(?=[^\n]{0,120}?[^\s\\\"'`,;(){}\[\]]{4})")
-_LONG = re.compile(rb"[^\n]{0,24}?(?=[^\s\\\"'`,;(){}]{0,40}\d)[^\s\\\"'`,;(){}]{16}")
-# … or a blank and then a quoted value, or a number somewhere in what follows: passwords and keys in prose have one.
-_BLANK = re.compile(rb"[ \t]{1,4}(?:\\*[\"'`]|[^\n\\]{0,120}?\d)|,?[ \t]|\\[nrt]")
-_BEFORE = re.compile(rb"\d[^\n\\]{0,120} (?:as|is|for) [^\n\\]{0,40}\Z")
-
-
-def _is_second_word(folded: bytes, begin: int) -> bool:
-    words = folded[max(0, begin - 24) : begin].replace(b"\\n", b" ").split()
-    return bool(words) and words[-1].lstrip(b"*_`\"'(\\").decode("utf-8", "replace") in named.SPACED
-
-
-def _names_something(folded: bytes, starts: Sequence[int]) -> bool:
-    """Return whether one of the words is part of a name after which a value may come."""
-    past = -1
-    for at in starts:
-        if at < past:
-            continue
-        rest = _WORD_REST.match(folded, at)
-        past = rest.end() if rest else at
-        head = folded[max(0, at - 64) : at]
-        begin = at - (len(head) - len(head.rstrip(_NAME_BYTES)))
-        identifier = folded[begin:past].rstrip(b".-$").decode("ascii")
-        past = begin + len(identifier)
-        name = named.judged(identifier)
-        if name is None:
-            continue
-        sign = _SIGN.match(folded, past)
-        if sign is not None:
-            if name.klass != "weak" or _LONG.match(folded, sign.end()) is not None:
-                return True
-        elif name.klass != "weak" or identifier in named.VERBS:
-            if identifier in named.VERBS and not _is_second_word(folded, begin):
-                continue
-            blank = _BLANK.match(folded, past)
-            if blank is not None and blank.end() > past + 2:
-                return True
-            if _BEFORE.search(folded, max(0, begin - 170), begin) is not None:
-                return True
-    return False
+_ORDINARY = bytes(byte for byte in range(256) if byte in b"\t\n\r" or 32 <= byte != 127)
 
 
 def _folded(text: str) -> str:
@@ -269,50 +263,80 @@ def _windows(places: list[int], size: int) -> list[tuple[int, int]]:
 def _rule_matches(rule: Rule, text: str, starts: Sequence[int], again: list[int]) -> Iterator[Span]:
     if rule.search:
         for match in rule.pattern.finditer(text, max(0, starts[0] - 256)):
-            yield from _span(rule, text, match, match.start())
+            begin = match.start()
+            if not (rule.edge and begin and _is_word(text[begin - 1]) and not _after_escape(text, begin)):
+                yield from _spans(rule, text, match)
         again.extend(at for at in starts[:_MANY] if named.DISGUISE.search(text, at, at + 256))
         return
-    past, failed = -1, 0
+    past = -1
+    edge, left, match_at = rule.edge, rule.left, rule.pattern.match
     for start in starts:
         if start < past:
             continue
         begin = start
-        if rule.left is not None:
-            before = rule.left.search(text, max(0, start - 128), start)
-            begin = -1 if before is None else before.start()
-        match = rule.pattern.match(text, begin) if begin >= 0 else None
-        found = match is not None and list(_span(rule, text, match, begin))
+        if left is not None:
+            before = left.search(text, max(0, start - 128), start)
+            if before is None:
+                continue
+            begin = before.start()
+        if edge and begin and ((char := text[begin - 1]).isalnum() or char == "_") and not _after_escape(text, begin):
+            continue
+        match = match_at(text, begin)
+        found = [] if match is None else _spans(rule, text, match)
         if match is not None and found:
             yield from found
-            past, failed = match.end(), 0
+            past = match.end()
             if named.DISGUISE.match(text, past):
                 again.append(start)
-        else:
-            failed += 1
-            if named.DISGUISE.search(text, start, start + 64) or _BROKEN_RUN.match(text, start):
-                again.append(start)
-            if failed >= _TRIES:
-                # A literal that stands again and again in its own run: what failed so often fails in the rest of it too.
-                run = _RUN.match(text, start)
-                past, failed = (run.end() if run else start), 0
-                if match is not None:
-                    past = max(past, match.end())
+        elif _UNFINISHED.match(text, start) is not None:
+            again.append(start)
+
+
+def _crowded(rules: Sequence[Rule], text: str, starts: Sequence[int], again: list[int]) -> Iterator[Span]:
+    """
+    Yield what rules find at very many hits of their literal.
+
+    Where the same characters stand around a hit again and again, and nothing was found so often, nothing is: so a text of one word
+    over and over costs little.
+    """
+    for rule in rules:
+        if rule.search:
+            yield from _rule_matches(rule, text, starts, again)
+    rules = [rule for rule in rules if not rule.search]
+    nothing: dict[str, int] = {}
+    for at in starts if rules else ():
+        around = text[max(0, at - 16) : at + 80]
+        failed = nothing.get(around, 0)
+        if failed >= _ENOUGH:
+            continue
+        found = [span for rule in rules for span in _rule_matches(rule, text, (at,), again)]
+        if found:
+            yield from found
+            continue
+        if len(nothing) > 8192:
+            nothing.clear()
+        nothing[around] = failed + 1
+
+
+_CROWD, _ENOUGH = 64, 16
 
 
 _MANY = 1024
 # What stands at the end of a line that goes on in the next one; and a token that reaches so far.
 _BREAK = re.compile(r"[\"'`]?[ \t]*(?:\+|\.{1,2}|&|\|\||[│┃║|=])?[ \t]*\\?\r?\n")
+_UNFINISHED = re.compile(
+    r"[A-Za-z0-9_\-+/=.~:@]{0,64}(?:[\x00-\x08\x0e-\x1f\x7f-\x9f\xad\u200b-\u200f\u2060-\u2064\ufeff]|\\(?:[ux/01e\\]|\r?\n)|%[0-9A-Fa-f]{2}|&[#a-zA-Z])"
+    r"|(?=[A-Za-z_\-+/=.~:@]{0,64}[0-9])[A-Za-z0-9_\-+/=.~:@]{8,512}[\"'`]?[ \t]*[│┃║|=\\+]?\r?\n"
+)
 _BROKEN_RUN = re.compile(r"[A-Za-z0-9_\-+/=.]{2,512}[\"'`]?[ \t]*[│┃║|=\\+]?\r?\n")
 
 
-def _span(rule: Rule, text: str, match: re.Match[str], begin: int) -> Iterable[Span]:
-    if rule.edge and begin > 0 and _is_word(text[begin - 1]) and not _after_escape(text, begin):
-        return
-    for start, end in rule.parts(match):
-        if 0 <= start < end:
-            value = text[start:end]
-            if all(test(value) for test in rule.checks):
-                yield Span(start, end, rule.id, rule.strength)
+def _spans(rule: Rule, text: str, match: re.Match[str]) -> list[Span]:
+    return [
+        Span(start, end, rule.id, rule.strength)
+        for start, end in rule.parts(match)
+        if 0 <= start < end and all(test(text[start:end]) for test in rule.checks)
+    ]
 
 
 def _is_word(char: str) -> bool:
@@ -324,6 +348,9 @@ _ESCAPED = re.compile(r"(?:\\[nrtbf]|\\u[0-9a-fA-F]{4}|%[0-9a-fA-F]{2}|\x1b\[[0-
 
 def _after_escape(text: str, at: int) -> bool:
     """Return whether the character before belongs to an escape that ends there: `\\n`, `%3D`, a colour code."""
+    # Most words end in nothing like it, and to see that is cheap.
+    if text[at - 1] not in "nrtbfmABCDEFabcde0123456789":
+        return False
     return _ESCAPED.search(text, max(0, at - 20), at) is not None
 
 

@@ -214,9 +214,18 @@ def values(text: str, starts: Sequence[int], again: list[int]) -> Iterator[Span]
         again: Takes where nothing is found, and another reading of the text may show more.
     """
     past = -1
+    failed: set[str] = set()
+    many, around = len(starts) > 64, ""
     for at in starts:
         if at < past:
             continue
+        # The same words once more: what was nothing before is nothing now. So a text of one word over and over costs little.
+        if many:
+            around = text[at : at + 96] + text[max(0, at - 24) : at]
+            if around in failed:
+                continue
+            if len(failed) > 4096:
+                failed.clear()
         rest = _REST.match(text, at)
         end = rest.end() if rest else at
         head = text[max(0, at - _LEFT) : at]
@@ -237,13 +246,18 @@ def values(text: str, starts: Sequence[int], again: list[int]) -> Iterator[Span]
                     if joined is not None:
                         name, begin = joined, begin - 1 - len(word)
             if name is None:
+                if many:
+                    failed.add(around)
                 continue
         span = _value(text, begin, end, name)
         if span is not None:
             yield span
+            past = max(past, span.end)
             if DISGUISE.match(text, span.end):
                 again.append(begin)
             continue
+        if many:
+            failed.add(around)
         if DISGUISE.search(text, end, end + 64):
             again.append(begin)
         if name.klass in ("password", "secret"):
@@ -505,8 +519,9 @@ def turns(text: str) -> float:
 
 
 def _tested(text: str, start: int, stop: int, name: _Name, *, firm: bool, quoted: bool = False) -> Span | None:
-    value = text[start:stop]
-    if not _is_secret(value, name.klass, firm=firm, quoted=quoted):
+    # What a long value is shows at its beginning.
+    value = text[start : min(stop, start + 512)]
+    if stop - start > 4096 or not _is_secret(value, name.klass, firm=firm, quoted=quoted):
         return None
     sure = firm and name.klass != "weak" and len(value) >= 12 and turns(value) >= 0.15
     return Span(start, stop, name.kind, STRONG if sure else MEDIUM)
@@ -514,7 +529,7 @@ def _tested(text: str, start: int, stop: int, name: _Name, *, firm: bool, quoted
 
 def _is_secret(value: str, klass: Class, *, firm: bool, quoted: bool) -> bool:
     size = len(value)
-    if size < 4 or size > 4096 or " " in value or "\t" in value or "\n" in value:
+    if size < 4 or " " in value or "\t" in value or "\n" in value:
         return False
     scrambled = _scrambled(value) and not (klass == "weak" and _PATH.fullmatch(value))
     if value.lower() in _NOTHING or _COMMON.fullmatch(value) or (not scrambled and is_placeholder(value)):
@@ -557,6 +572,8 @@ def _is_secret(value: str, klass: Class, *, firm: bool, quoted: bool) -> bool:
         if digits:
             return change >= (0.16 if firm else 0.2) or (size >= 16 and firm and _CONSONANTS.search(value) is not None)
         return size >= 16 and change >= 0.25
+    if re.match(r"[A-Za-z_][\w.\-]*=.", value):
+        return False
     if not firm or size < 16 or _UUID.fullmatch(value) or _HEX.fullmatch(value):
         return False
     classes = sum((any(c.islower() for c in value), any(c.isupper() for c in value), digits > 0))

@@ -14,7 +14,7 @@ from __future__ import annotations
 import hashlib
 import re
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import resources
 from typing import Any
@@ -67,6 +67,8 @@ class Rule:
     examples: tuple[str, ...] = ()
     counterexamples: tuple[str, ...] = ()
     shared: frozenset[str] = frozenset()
+    gate: re.Pattern[bytes] | None = None
+    """What stands near the literal in serialised text, if only there a match can be; in JSON or not."""
 
     @property
     def solid(self) -> bool:
@@ -119,7 +121,7 @@ def builtin() -> RuleSet:
 
 
 _KEYS = {
-    "id", "about", "literals", "pattern", "near", "fold", "left", "search", "edge", "each", "checks", "strength",
+    "id", "about", "literals", "pattern", "gate", "near", "fold", "left", "search", "edge", "each", "checks", "strength",
     "examples", "counterexamples", "shared",
 }  # fmt: skip
 _ESCAPED = re.compile(r"[^\x20-\x7e]|[\"\\\\]")
@@ -202,7 +204,17 @@ def _rule(entry: Mapping[str, Any], where: str) -> Rule:
         examples=_texts(entry.get("examples", [])),
         counterexamples=_texts(entry.get("counterexamples", [])),
         shared=frozenset(_texts(entry.get("shared", []))),
+        gate=_gate(entry, wrong),
     )
+
+
+def _gate(entry: Mapping[str, Any], wrong: Callable[[str], UsageError]) -> re.Pattern[bytes] | None:
+    if "gate" not in entry:
+        return None
+    try:
+        return re.compile(str(entry["gate"]).encode(), re.IGNORECASE)
+    except re.error as error:
+        raise wrong(f"has a gate that is none: {error}") from error
 
 
 def _pattern(entry: Mapping[str, Any], literals: Sequence[str]) -> str:

@@ -1,8 +1,8 @@
 """
 Views: how else a text can be read, and where in it each part of such a reading stands.
 
-A secret may stand in a text escaped, percent-encoded, as character references, or with colour codes and invisible characters in it.
-A view is the text with one such layer taken off. What is found in a view is found in the text too: `start` and `end` say where.
+A secret may stand in a text escaped, percent-encoded, as character references, or with colour codes and invisible characters in
+it. A view is the text with one such layer taken off. What is found in it is found in the text too: `start` and `end` say where.
 Making a view is one substitution; its map is made when it is first asked for, which for most views is never.
 Wraps and listings, which are read around a place only, are in `satchel.redaction.wraps`.
 """
@@ -82,7 +82,7 @@ def views(text: str, *, hot: bool) -> Iterator[View]:
     if not hot and not hides(text):
         return
     room = 4 * len(text) + (64 << 10)
-    left = dict(_LAYERS)
+    left = dict.fromkeys(_LAYERS, _EACH)
     depth, view, last = 0, None, None
     while True:
         changed = False
@@ -206,16 +206,16 @@ def _percent(text: str, base: View | None) -> View | None:
 
 _NAMES = {
     "quot": '"', "QUOT": '"', "amp": "&", "AMP": "&", "lt": "<", "LT": "<", "gt": ">", "GT": ">", "apos": "'", "nbsp": " ",
-    "equals": "=", "colon": ":", "semi": ";", "comma": ",", "period": ".", "sol": "/", "bsol": "\\", "lowbar": "_", "UnderBar": "_",
-    "hyphen": "-", "dash": "-", "minus": "-", "commat": "@", "num": "#", "plus": "+", "ast": "*", "midast": "*", "percnt": "%",
-    "dollar": "$", "excl": "!", "quest": "?", "lpar": "(", "rpar": ")", "lsqb": "[", "lbrack": "[", "rsqb": "]", "rbrack": "]",
-    "lcub": "{", "lbrace": "{", "rcub": "}", "rbrace": "}", "verbar": "|", "vert": "|", "VerticalLine": "|", "grave": "`",
-    "Hat": "^", "tilde": "~", "Tab": "\t", "NewLine": "\n", "shy": "\xad", "zwj": "\u200d", "zwnj": "\u200c", "lrm": "\u200e",
-    "rlm": "\u200f", "ZeroWidthSpace": "\u200b", "NoBreak": "\u2060", "ensp": " ", "emsp": " ", "thinsp": " ",
+    "equals": "=", "colon": ":", "semi": ";", "comma": ",", "period": ".", "sol": "/", "bsol": "\\", "lowbar": "_",
+    "UnderBar": "_", "hyphen": "-", "dash": "-", "minus": "-", "commat": "@", "num": "#", "plus": "+", "ast": "*", "midast": "*",
+    "percnt": "%", "dollar": "$", "excl": "!", "quest": "?", "lpar": "(", "rpar": ")", "lsqb": "[", "lbrack": "[", "rsqb": "]",
+    "rbrack": "]", "lcub": "{", "lbrace": "{", "rcub": "}", "rbrace": "}", "verbar": "|", "vert": "|",
+    "VerticalLine": "|", "grave": "`", "Hat": "^", "tilde": "~", "Tab": "\t", "NewLine": "\n", "ensp": " ", "emsp": " ",
+    "thinsp": " ", "shy": "\xad", "zwj": "\u200d", "zwnj": "\u200c", "lrm": "\u200e", "rlm": "\u200f", "NoBreak": "\u2060",
+    "ZeroWidthSpace": "\u200b",
 }  # fmt: skip
-_REFERENCE = rf"(?:\#[0-9]{{1,7}};?|\#[xX]{_HEX}{{1,6}};?|(?:{'|'.join(sorted(_NAMES, key=len, reverse=True))});)".replace(
-    r"\#", "#"
-)
+_NAMED = "|".join(sorted(_NAMES, key=len, reverse=True))
+_REFERENCE = f"(?:#[0-9]{{1,7}};?|#[xX]{_HEX}{{1,6}};?|(?:{_NAMED});)"
 _REFERENCES = re.compile(rf"(&{_REFERENCE})\1*")
 
 
@@ -242,26 +242,21 @@ _INVISIBLE = (
     "\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
 )
 _WORD = r"A-Za-z0-9_\-"
+_WORDS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-")
 _CSI = "[0-?]{0,64}[ -/]{0,8}[@-~]"
 _STRING = "[^\x07\x1b\x9c\n]{0,2048}(?:\x07|\x1b\\\\|\x9c)"
 
 
-def _code(before: str = "") -> str:
-    """Return the pattern of a control sequence or invisible character (after `before`); it begins with a set, to be searched fast."""
-    first = rf"[{_CONTROL}{_INVISIBLE}\\^]"
-    return (
-        first
-        + (f"(?<={before}{first})" if before else "")
-        + rf"(?>(?<=\x1b)(?:\[{_CSI}|[\]PX^_]{_STRING}|[ -/]{{0,4}}[0-~]|)"
-        + rf"|(?<=\x9b){_CSI}|(?<=[\x90\x98\x9d-\x9f]){_STRING}"
-        + r"|(?<=\\)\\{0,8}(?:u001[bB]|x1[bB]|033|e)\[[0-9;:?]{0,64}[A-Za-z]"
-        + r"|(?<=\^)\[\[[0-9;?]{0,64}[A-Za-z]"
-        + r"|(?<![\\^]))"
-    )
-
-
-_CODES = re.compile(f"(?:{_code()})+")
-_CODE_INSIDE = re.compile(rf"{_code(f'[{_WORD}]')}(?>(?:{_code()})*)(?=[{_WORD}])")
+# It begins with a set: such are searched for fast.
+_CODE = (
+    rf"[{_CONTROL}{_INVISIBLE}\\^]"
+    rf"(?>(?<=\x1b)(?:\[{_CSI}|[\]PX^_]{_STRING}|[ -/]{{0,4}}[0-~]|)"
+    rf"|(?<=\x9b){_CSI}|(?<=[\x90\x98\x9d-\x9f]){_STRING}"
+    r"|(?<=\\)\\{0,8}(?:u001[bB]|x1[bB]|033|e)\[[0-9;:?]{0,64}[A-Za-z]"
+    r"|(?<=\^)\[\[[0-9;?]{0,64}[A-Za-z]"
+    r"|(?<![\\^]))"
+)
+_CODES = re.compile(f"(?:{_CODE})+")
 _RETURNS = re.compile(" ?\r(?!\n)")
 _RETURN_INSIDE = re.compile(rf"\r(?!\n)(?=[{_WORD}])(?:(?<=[{_WORD}]\r)|(?<=[{_WORD}] \r))")
 _CONTROLS = re.compile(f"[{_CONTROL}]")
@@ -315,7 +310,20 @@ def _struck(text: str, base: View | None) -> View:
                 if text[edge - 1] == "\n":
                     break
     kept.append((here, len(text)))
-    return sliced(text, kept, base)
+
+    def pieces() -> Pieces:
+        at = end = 0
+        for first, last in kept:
+            # What was struck goes with the character that took its place: of a bold one it is the same.
+            if end < first < last:
+                yield at, end, first + 1 - end
+                at, first = at + 1, first + 1
+            if first < last:
+                yield at, first, 1
+                at += last - first
+            end = last
+
+    return View("".join([text[first:last] for first, last in kept]), pieces, base)
 
 
 def sliced(text: str, kept: list[tuple[int, int]], base: View | None = None) -> View:
@@ -330,12 +338,9 @@ def sliced(text: str, kept: list[tuple[int, int]], base: View | None = None) -> 
     return View("".join([text[start:end] for start, end in kept]), pieces, base)
 
 
-_LAYERS: tuple[tuple[Callable[[str, View | None], View | None], int], ...] = (
-    (_terminal, 4),
-    (_escapes, 4),
-    (_percent, 2),
-    (_html, 2),
-)
+_LAYERS = (_terminal, _escapes, _percent, _html)
+_EACH = 4
+"""How often a layer of one kind is taken off; another part of the text may have used one of them up."""
 
 
 # What hides a literal: a letter, digit, dash, underscore, or what URLs and assignments are known by, in any of these codings.
@@ -343,7 +348,8 @@ _LAYERS: tuple[tuple[Callable[[str, View | None], View | None], int], ...] = (
 _HIDDEN = "(?:2[BDEFbdef]|3[0-9ADad]|4[0-9A-Fa-f]|5[0-9Aa]|5[Ff]|6[1-9A-Fa-f]|7[0-9Aa])"
 _HIDING_ESCAPE = re.compile(
     rf"\\(?:u00{_HIDDEN}|u0025{_HEX}|u0026[#a-zA-Z]|x{_HIDDEN}|[01][0-7]{{2}}|u\{{0{{0,4}}{_HIDDEN}\}}|U000000{_HIDDEN}"
-    r"|_|/\\*/|u005[cC][ux]|x1[bB]\[|033\[|e\[)"
+    r"|_|/\\*/|u005[cC][ux]|x1[bB]\[|033\[|e\["
+    rf"|u(?:200[B-Fb-f]|202[A-Ea-e]|206{_HEX}|[Ff][Ee][Ff]{{2}}|00[Aa][Dd])(?=[{_WORD}]))"
 )
 _HIDING_PERCENT = re.compile(rf"%(?:25)*(?:{_HIDDEN}|5[Cc][ux]|26(?:%23|#|amp))")
 _HIDING_REFERENCE = re.compile(
@@ -370,20 +376,32 @@ def hides(text: str, *, serialised: bool = False) -> bool:
             _SERIALISED_CODE.search(text) is not None
             or ("\\b" in text and _SERIALISED_STRIKE.search(text) is not None)
             or ("\\r" in text and _SERIALISED_RETURN.search(text) is not None)
-            or (not text.isascii() and _INVISIBLES.search(text) is not None and _CODE_INSIDE.search(text) is not None)
-            or ("^[[" in text and _CODE_INSIDE.search(text) is not None)
+            or (
+                ((not text.isascii() and _INVISIBLES.search(text) is not None) or "\x7f" in text or "^[[" in text)
+                and _inside(text)
+            )
         )
     return (
         "\b" in text
         or "\\u001b[" in text
         or ("\r" in text and _RETURN_INSIDE.search(text) is not None)
-        or (_coded(text) and _CODE_INSIDE.search(text) is not None)
+        or (_coded(text) and _inside(text))
     )
+
+
+def _inside(text: str) -> bool:
+    """Return whether codes stand within a word."""
+    for match in _CODES.finditer(text):
+        start, end = match.span()
+        if start and text[start - 1] in _WORDS and text[end : end + 1] in _WORDS:
+            return True
+    return False
 
 
 # In JSON a control character is an escape; where one stands between two characters of a word, that word may be a literal.
 _SERIALISED_CODE = re.compile(
-    r"\\u00(?:[01][0-9A-Fa-f]|7[fF])(?<=[A-Za-z0-9_\-]\\u00..)(?<!\\[nrtbf]\\u00..)(?:\[[0-9;:?]{0,64}[A-Za-z])?(?=[A-Za-z0-9_\-]|\\u00)"
+    r"\\u00(?:[01][0-9A-Fa-f]|7[fF])(?<=[A-Za-z0-9_\-]\\u00..)(?<!\\[nrtbf]\\u00..)"
+    r"(?:\[[0-9;:?]{0,64}[A-Za-z]|\([0-9A-Z]|\][^\\\"]{0,512}\\u00(?:07|1[bB]\\\\|9[cC]))?(?=[A-Za-z0-9_\-]|\\u00)"
 )
 _SERIALISED_STRIKE = re.compile(r"\\b(?<!\\\\b)")
 _SERIALISED_RETURN = re.compile(r"\\r(?<=[A-Za-z0-9_\-]\\r)(?<!\\\\r)(?=[A-Za-z0-9_\-])")

@@ -43,11 +43,11 @@ _COMMON_WIDTHS = frozenset(
 
 def joined(text: str | View, at: int) -> View | None:
     """
-    Return the lines around a place as they were before a terminal, a mail program or a writer broke them; None if none was broken.
+    Return the lines around a place as they were before a terminal, a mail program or a writer broke them, or None.
 
     Taken out is what stands between the parts: line ends with the gutter or indent behind them, a backslash, `=` or the end and
-    beginning of adjoining quoted strings before them. Only lines that hang together with the one of `at` are in the view: up to 64,
-    16 KB.
+    beginning of adjoining quoted strings before them. Only lines that hang together with the one of `at` are in the view: up to
+    64, 16 KB.
 
     Args:
         text: A text, or a view of one; places in what is returned are then those of its original.
@@ -62,7 +62,7 @@ def joined(text: str | View, at: int) -> View | None:
         end = lines[0][0] - 1
         before = (text.rfind("\n", low, end) + 1 or low, end)
         cut = _cut(text, before, lines[0])
-        if cut is None:
+        if cut is None or (cuts and cuts[0][0] < cut[1]):
             break
         cuts.insert(0, cut)
         lines.insert(0, before)
@@ -70,7 +70,7 @@ def joined(text: str | View, at: int) -> View | None:
         begin = lines[-1][1] + 1
         after = (begin, _line_end(text, begin, high))
         cut = _cut(text, lines[-1], after)
-        if cut is None:
+        if cut is None or (cuts and cut[0] < cuts[-1][1]):
             break
         cuts.append(cut)
         lines.append(after)
@@ -181,8 +181,10 @@ def _carries_on(run: str, rest: str, before: str, *, width: int, hanging: bool, 
 
 
 def _is_random(run: str) -> bool:
-    """Return whether a run of token characters is no word or number: it has digits and letters, or small letters before capitals."""
-    return re.search("[a-z][A-Z]|[A-Z]{2}[a-z]|[A-Za-z].*[0-9]|[0-9].*[A-Za-z]", run) is not None
+    """Return whether a run of token characters is no word or number: digits and letters, or capitals after small letters."""
+    if re.search("[a-z][A-Z]|[A-Z]{2}[a-z]", run):
+        return True
+    return re.search("[0-9]", run) is not None and re.search("[A-Za-z]", run) is not None
 
 
 _DIGITS = re.compile(r"[0-9]+")
@@ -196,9 +198,9 @@ _KNOWN = (
 
 def gutters(text: str | View, at: int) -> View | None:
     """
-    Return the lines from a place on without what each begins with: line numbers, file names, quote marks, diff signs, time stamps.
+    Return the lines from a place on without what each begins with: line numbers, file names, quote marks, diff signs, dates.
 
-    The lines that have the first one's gutter are in the view, with their line ends: up to 512, 64 KB. None where there is no gutter.
+    The lines that have the first one's gutter are in the view, with their line ends: up to 512, 64 KB. Without a gutter, None.
 
     Args:
         text: A text, or a view of one; places in what is returned are then those of its original.
