@@ -4,9 +4,9 @@ Rules as data: what secrets look like. The built-in ones are in rules.toml besid
 A rule is found by its literals. Where one stands, the rule's pattern is matched: right there, or, with `left`, from what stands
 directly before it. So no pattern is ever searched for in a text, and the cost of a rule that has no literal in it is nothing.
 
-Three words stand for longer patterns in a rule's own: `<is>` is what stands between a name and its value in any language, `<near>`
-what stands between the name of a service and a value (a word like key or token, then `<is>`), `<line>` the end of a line and what
-listings, diffs and quotations put before the next one, the end as such or as `\\n`. All three are bounded.
+Three words stand for longer patterns in a rule's own: `<is>` is what stands between a name and its value in any language,
+`<near>` what stands between the name of a service and a value (a word like key or token, then `<is>`), `<line>` the end of a
+line, as such or as `\\n`, and what listings, diffs and quotations put before the next one. All three are bounded.
 """
 
 from __future__ import annotations
@@ -69,6 +69,7 @@ class Rule:
     shared: frozenset[str] = frozenset()
     gate: re.Pattern[bytes] | None = None
     """What stands near the literal in serialised text, if only there a match can be; in JSON or not."""
+
     @property
     def solid(self) -> bool:
         """Whether what is found is one unbroken run of characters that begins with the literal: a token that needs no context."""
@@ -172,7 +173,9 @@ def _rule(entry: Mapping[str, Any], where: str) -> Rule:
     if not literals or not all(isinstance(literal, str) and len(literal) >= 2 for literal in literals):
         raise wrong("needs literals, each of two characters at least")
     if any(_ESCAPED.search(literal) for literal in literals):
-        raise wrong("has a literal that JSON writes in another way: quotes, backslashes and what is not ASCII cannot stand in one")
+        raise wrong(
+            "has a literal that JSON writes in another way: quotes, backslashes and what is not ASCII cannot stand in one"
+        )
     fold = bool(entry.get("fold", False))
     flags = re.IGNORECASE if fold else 0
     try:
