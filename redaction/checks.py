@@ -22,7 +22,7 @@ from math import log2
 
 from satchel.errors import UsageError
 
-__all__ = ["CHECKS", "Check", "check", "entropy", "is_placeholder", "is_random"]
+__all__ = ["CHECKS", "Check", "check", "entropy", "is_documented", "is_placeholder", "is_random"]
 
 Check = Callable[[str], bool]
 
@@ -111,7 +111,7 @@ def is_placeholder(text: str) -> bool:
         return True
     if size <= 80 and _only_words(text):
         return True
-    return _documented(text)
+    return is_documented(text)
 
 
 def _only_words(text: str) -> bool:
@@ -181,7 +181,7 @@ _DOCUMENTED = frozenset(
 _JWT_IO = ".eyJzdWIiOiIxMjM0NTY3ODkwIiwibmFtZSI6IkpvaG4gRG9l"
 
 
-def _documented(text: str) -> bool:
+def is_documented(text: str) -> bool:
     if _JWT_IO in text:
         return True
     return hashlib.sha256(text.removeprefix("0x").encode("utf-8", "surrogatepass")).hexdigest() in _DOCUMENTED
@@ -467,7 +467,7 @@ CHECKS: dict[str, Callable[[str], Check]] = {
     "secretlike": lambda _: _secretlike,
     "seed": lambda _: _seed,
     "seed-words": lambda _: _seed_words,
-    "undocumented": lambda _: lambda text: not _documented(text),
+    "undocumented": lambda _: lambda text: not is_documented(text),
     "wif": lambda _: _wif,
 }
 """By name; each takes what stands behind the colon and returns the check."""

@@ -9,6 +9,7 @@ record as it is serialised, and says whether any of its strings has to be looked
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from satchel.redaction import named
@@ -25,6 +26,7 @@ __all__ = ["MASK", "Engine"]
 MASK = re.compile(r"\[REDACTED:[a-z0-9-]{1,64}:[0-9a-f]{6}\]")
 """A placeholder; what stands in one is never looked at, so that redacting twice changes nothing."""
 
+_NAMED_KINDS = frozenset(named.KINDS)
 _WINDOW = 1 << 20
 _OVERLAP = 16 << 10
 
@@ -84,7 +86,7 @@ class Engine:
         spans: list[Span] = []
         for at in range(0, len(text), _WINDOW - _OVERLAP):
             spans.extend(Span(s.start + at, s.end + at, s.rule, s.strength) for s in self._find(text[at : at + _WINDOW], hidden))
-        return merged(spans)
+        return merged(spans, common=_NAMED_KINDS)
 
     def _find(self, text: str, hidden: bool) -> list[Span]:
         hits = self._scan(_folded(text))
@@ -98,7 +100,7 @@ class Engine:
         else:
             for start, end in _windows(again, len(text)):
                 self._read_otherwise(text, start, end, spans, hot=True)
-        return merged(_outside_masks(text, spans)) if spans else spans
+        return merged(_outside_masks(text, spans), common=_NAMED_KINDS) if spans else spans
 
     def _read_otherwise(self, text: str, start: int, end: int, spans: list[Span], *, hot: bool) -> None:
         """Add what is found in other readings of a part of a text."""
@@ -118,7 +120,9 @@ class Engine:
         plain = text if isinstance(text, str) else text.text
         if "\n" not in plain:
             return
-        places = [span.start for span in (spans if found is None else found) if plain[span.end - 1] != "=" and _BREAK.match(plain, span.end)]
+        found = list(spans if found is None else found)
+        begins = sorted(span.start for span in found)
+        places = [span.start for span in found if _ends_line(plain, span, begins)]
         places += [at for at in again if _BROKEN_RUN.match(plain, at)]
         past = -1
         for at in sorted(places):
@@ -127,7 +131,8 @@ class Engine:
             view = joined(text, at)
             if view is None:
                 continue
-            past = at + 1
+            # All that is in these lines is looked at with this one.
+            past = at + len(view.text)
             hits = self._scan(_folded(view.text))
             for span in self._matches(view.text, hits, []):
                 spans.append(Span(view.start(span.start), view.end(span.end), span.rule, span.strength))
@@ -290,6 +295,20 @@ def _rule_matches(rule: Rule, text: str, starts: Sequence[int], again: list[int]
                 again.append(start)
         elif _UNFINISHED.match(text, start) is not None:
             again.append(start)
+
+
+def _ends_line(text: str, span: Span, begins: Sequence[int]) -> bool:
+    """Return whether what was found may go on in the next line: it ends with its line, and the next one begins with no finding."""
+    if text[span.end - 1] == "=":
+        return False
+    end = _BREAK.match(text, span.end)
+    if end is None:
+        return False
+    following = bisect_left(begins, end.end())
+    return following == len(begins) or begins[following] > end.end() + _GUTTER
+
+
+_GUTTER = 16
 
 
 def _crowded(rules: Sequence[Rule], text: str, starts: Sequence[int], again: list[int]) -> Iterator[Span]:

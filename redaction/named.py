@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
-from satchel.redaction.checks import entropy, is_placeholder
+from satchel.redaction.checks import entropy, is_documented, is_placeholder
 from satchel.redaction.spans import MEDIUM, STRONG, Span
 
 __all__ = ["DISGUISE", "KINDS", "SPACED", "VERBS", "WORDS", "judged", "named_value", "values"]
@@ -498,6 +498,7 @@ _EXPRESSION = re.compile(
     | (?: op | vault | ref | env | file | ssm | arn | secret | secretsmanager | azure | gcp | keyring | awssm ) : .*
     """
 )
+_VERSIONED = re.compile(r"[A-Za-z][\w.\-]*-\d+(?:\.\d+)+(?:[\w.\-]*)|\d{8}[_-]\d{4,6}[\w-]*|\d{4}-\d\d-\d\d.*")
 _TIME = re.compile(r"\d{4}-\d\d-\d\d(?:[T ].*)?|\d{1,2}:\d\d(?::\d\d)?.*|v?\d{1,5}(?:\.\d{1,5}){1,4}(?:-[\w.]+)?")
 _WORDY = re.compile(r"[A-Za-z]+(?:[_\-./ :][A-Za-z]+)*")
 _PART = r"(?:[a-z]+(?:\d{1,4}[a-z]{2,})?|[A-Z][a-z]+|[A-Z]+)\d{0,4}"
@@ -536,6 +537,8 @@ def _is_secret(value: str, klass: Class, *, firm: bool, quoted: bool) -> bool:
     if size < 4 or " " in value or "\t" in value or "\n" in value:
         return False
     scrambled = _scrambled(value) and not (klass == "weak" and _PATH.fullmatch(value))
+    if is_documented(value):
+        return False
     if value.lower() in _NOTHING or _COMMON.fullmatch(value) or (not scrambled and is_placeholder(value)):
         return False
     digits = sum(c.isdigit() for c in value)
@@ -555,7 +558,7 @@ def _is_secret(value: str, klass: Class, *, firm: bool, quoted: bool) -> bool:
             return False
         if _WORDY.fullmatch(value) and (size < 16 or change < 0.22 or not _mixed(value)):
             return False
-        if _is_name(value) and not (klass == "password" and value[-1].isdigit() and (quoted or _chosen(value, firm, quoted))):
+        if _is_name(value) and not (klass == "password" and (value[-1].isdigit() or digits > 2) and (quoted or firm or _chosen(value, firm, quoted))):
             return False
     if klass == "password":
         if size < 6 or not any(c.isalpha() for c in value):
@@ -577,6 +580,8 @@ def _is_secret(value: str, klass: Class, *, firm: bool, quoted: bool) -> bool:
             return change >= (0.16 if firm else 0.2) or (size >= 16 and firm and _CONSONANTS.search(value) is not None)
         return size >= 16 and change >= 0.25
     if re.match(r"[A-Za-z_][\w.\-]*=.", value):
+        return False
+    if value[0] in "./~" or value.count("/") > 1 or _UUID.search(value) or _VERSIONED.fullmatch(value):
         return False
     if not firm or size < 16 or _UUID.fullmatch(value) or _HEX.fullmatch(value):
         return False
