@@ -18,7 +18,7 @@ from satchel.redaction.literals import Hits, finder
 from satchel.redaction.opening import names_something, opener
 from satchel.redaction.rules import Rule, RuleSet
 from satchel.redaction.spans import STRONG, Span, merged
-from satchel.redaction.views import View, hides, views
+from satchel.redaction.views import View, disguised, hides, views
 from satchel.redaction.wraps import joined
 
 __all__ = ["MASK", "Engine"]
@@ -95,16 +95,15 @@ class Engine:
         if hits:
             spans = self._matches(text, hits, again)
             self._read_broken(text, spans, again)
-        if hidden and hides(text):
-            self._read_otherwise(text, 0, len(text), spans, hot=bool(hits))
-        else:
-            for start, end in _windows(again, len(text)):
-                self._read_otherwise(text, start, end, spans, hot=True)
+        if hidden:
+            again += disguised(text)
+        for start, end in _windows(again, len(text)):
+            self._read_otherwise(text, start, end, spans)
         return merged(_outside_masks(text, spans), common=_NAMED_KINDS) if spans else spans
 
-    def _read_otherwise(self, text: str, start: int, end: int, spans: list[Span], *, hot: bool) -> None:
+    def _read_otherwise(self, text: str, start: int, end: int, spans: list[Span]) -> None:
         """Add what is found in other readings of a part of a text."""
-        for view in views(text[start:end], hot=hot):
+        for view in views(text[start:end], hot=True):
             hits = self._scan(_folded(view.text))
             if not hits:
                 continue
@@ -227,10 +226,14 @@ class Engine:
         Only the plain reading is looked at, and rules that are known by what they begin with.
         """
         for index, starts in self._scan_sure(data.lower()).items():
+            look = self._openers[self._sure_numbers[index]]
+            if len(starts) > _CROWD and not look(data, starts):
+                continue
             for rule in self._sure[self._sure_numbers[index]]:
                 past = -1
                 for at in starts:
-                    if at < past:
+                    # In bytes first: nearly all hits are none.
+                    if at < past or not look(data, (at,)):
                         continue
                     before = data[max(0, at - _LEFT) : at].decode("utf-8", "ignore")
                     text = before + data[at : at + _RIGHT].decode("utf-8", "ignore")

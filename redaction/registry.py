@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from satchel.redaction.literals import finder
+from satchel.redaction.literals import Hits, finder
 from satchel.redaction.spans import STRONG
 
 __all__ = ["Hit", "Registry", "propagates"]
@@ -246,21 +246,62 @@ def _in_bytes(literals: list[bytes], *, native: bool) -> Callable[[bytes], bool]
 
 def _in_text(literals: list[str], *, native: bool) -> Callable[[str], list[tuple[int, int]]]:
     """Return what finds every occurrence of every literal, those that overlap too."""
-    find = finder([literal for literal in literals if _is_utf8(literal)], native=native, brief=True)
-    lengths = [len(literal) for literal in literals if _is_utf8(literal)]
+    usual = [literal for literal in literals if _is_utf8(literal)]
     odd = [literal for literal in literals if not _is_utf8(literal)]
+    finds = _finds(usual, native=native)
     find_odd = finder(odd, native=False)
+    longest = max(map(len, usual), default=0)
+    every: Callable[[str], Hits] | None = None
 
     def scan(text: str) -> list[tuple[int, int]]:
         usable = text if _is_utf8(text) else _LONE.sub("\ufffd", text)
-        found = (
-            [(start, start + lengths[number]) for number, starts in find(usable).items() for start in starts] if lengths else []
-        )
+        first = [(start, end) for find in finds for start, end in find(usable)]
+        found: list[tuple[int, int]] = []
+        if first:
+            # Where some are, those that lie in them or over their edges are looked for too.
+            nonlocal every
+            every = every or finder(usual, native=native, brief=True)
+            past = 0
+            for start, end in sorted(first):
+                begin = max(past, start - longest)
+                past = max(past, min(len(usable), end + longest))
+                if begin < past:
+                    piece = usable[max(0, begin - longest) : past]
+                    offset = max(0, begin - longest)
+                    for number, starts in every(piece).items():
+                        found += [(offset + at, offset + at + len(usual[number])) for at in starts]
+            found = list(dict.fromkeys(found))
         if odd:
             found += [(start, start + len(odd[number])) for number, starts in find_odd(text).items() for start in starts]
         return sorted(found)
 
     return scan
+
+
+def _finds(literals: list[str], *, native: bool) -> list[Callable[[str], list[tuple[int, int]]]]:
+    if native:
+        try:
+            import ahocorasick_rs as library
+        except ImportError:
+            pass
+        else:
+            made = []
+            for at in range(0, len(literals), _GROUP):
+                automaton = library.AhoCorasick(
+                    literals[at : at + _GROUP],
+                    matchkind=library.MatchKind.LeftmostLongest,
+                    implementation=library.Implementation.ContiguousNFA,
+                )
+                made.append(_spans_by(automaton.find_matches_as_indexes))
+            return made
+    # The same groups find the same.
+    groups = [sorted(literals[at : at + _GROUP], key=len, reverse=True) for at in range(0, len(literals), _GROUP)]
+    patterns = [re.compile("|".join(map(re.escape, group))) for group in groups]
+    return [lambda text, find=pattern.finditer: [match.span() for match in find(text)] for pattern in patterns]  # type: ignore[misc]
+
+
+def _spans_by(find: Callable[[str], list[tuple[int, int, int]]]) -> Callable[[str], list[tuple[int, int]]]:
+    return lambda text: [(start, end) for _, start, end in find(text)]
 
 
 _LONE = re.compile("[\ud800-\udfff]")

@@ -15,7 +15,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 
-__all__ = ["View", "hides", "views"]
+__all__ = ["View", "disguised", "hides", "views"]
 
 Pieces = Iterable[tuple[int, int, int]]
 """
@@ -259,7 +259,8 @@ _CODE = (
 _CODES = re.compile(f"(?:{_CODE})+")
 _RETURNS = re.compile(" ?\r(?!\n)")
 _RETURN_INSIDE = re.compile(rf"\r(?!\n)(?=[{_WORD}])(?:(?<=[{_WORD}]\r)|(?<=[{_WORD}] \r))")
-_CONTROLS = re.compile(f"[{_CONTROL}]")
+# Every byte but control characters; to delete these is the quickest way to see whether others are there.
+_ORDINARY = bytes(byte for byte in range(256) if byte in b"\t\n\v\f\r\x08" or 32 <= byte != 127)
 _INVISIBLES = re.compile(f"[{_INVISIBLE}]")
 _WRITTEN = re.compile(r"\\(?:u001[bB]|x1[bB]|033|e)\[[0-9;:?]{0,64}[A-Za-z]")
 _STRIKES = re.compile("(?:[^\b\n]\b)+\b*|\b+")
@@ -268,7 +269,7 @@ _STRIKES = re.compile("(?:[^\b\n]\b)+\b*|\b+")
 def _coded(text: str) -> bool:
     """Return whether a text may hold control sequences or invisible characters."""
     return (
-        _CONTROLS.search(text) is not None
+        bool(text.encode("utf-8", "surrogatepass").translate(None, _ORDINARY))
         or (not text.isascii() and _INVISIBLES.search(text) is not None)
         or ("\\" in text and _WRITTEN.search(text) is not None)
         or "^[[" in text
@@ -373,7 +374,7 @@ def hides(text: str, *, serialised: bool = False) -> bool:
         return True
     if serialised:
         return (
-            _SERIALISED_CODE.search(text) is not None
+            ("\\u00" in text and _SERIALISED_CODE.search(text) is not None)
             or ("\\b" in text and _SERIALISED_STRIKE.search(text) is not None)
             or ("\\r" in text and _SERIALISED_RETURN.search(text) is not None)
             or ("\\\\" in text and _SERIALISED_WRITTEN.search(text) is not None)
@@ -391,13 +392,33 @@ def hides(text: str, *, serialised: bool = False) -> bool:
     )
 
 
-def _inside(text: str) -> bool:
-    """Return whether codes stand within a word."""
+def disguised(text: str) -> list[int]:
+    """Return where in a text something stands that may hide a literal near it: what `hides` asks for, place by place."""
+    places: list[int] = []
+    for sign, pattern in (("\\", _HIDING_ESCAPE), ("%", _HIDING_PERCENT), ("&", _HIDING_REFERENCE), ("\r", _RETURN_INSIDE)):
+        if sign in text:
+            places += [match.start() for match in pattern.finditer(text)]
+    for sign in ("\b", "\\u001b["):
+        at = text.find(sign)
+        while at >= 0:
+            places.append(at)
+            at = text.find(sign, at + 1)
+    if _coded(text):
+        places += _places_inside(text)
+    return places
+
+
+def _places_inside(text: str) -> Iterator[int]:
+    """Yield where codes stand within a word."""
     for match in _CODES.finditer(text):
         start, end = match.span()
         if start and text[start - 1] in _WORDS and text[end : end + 1] in _WORDS:
-            return True
-    return False
+            yield start
+
+
+def _inside(text: str) -> bool:
+    """Return whether codes stand within a word."""
+    return next(_places_inside(text), None) is not None
 
 
 # In JSON a control character is an escape; where one stands between two characters of a word, that word may be a literal.
