@@ -137,6 +137,9 @@ _BITS = 20
 _MASK = (1 << _BITS) - 1
 _MOST_KEPT = 1 << 16
 _SMALL = 512
+_SHORTEST = 10
+"""No string that is shorter is a name with its value, or a token."""
+_BEFORE_JSON = frozenset("{[ \t\r\n\ufeff\0")
 _LONGEST_PLACE = 80
 
 
@@ -392,33 +395,19 @@ class SecretRedactor:
             if len(self._columns) > 256:
                 self._columns.clear()
             odd = self._columns[columns] = any(map(self._is_odd, columns))
-        opens, seen, least = self._engine.opens, self._seen, self._least
-        holds, deepest = odd, 2 if odd else 0
-        small: list[str] = []
-        for value in row.values():
-            kind = type(value)
-            if kind is str:
-                size = len(value)
-                if size < least:
-                    continue
-                if size < _SMALL:
-                    small.append(value)
-                    continue
-                deep = opens(value.encode("utf-8", "surrogatepass"))
-                if deep:
-                    holds, deepest = True, max(deep, deepest)
-                else:
+        engine, least = self._engine, self._least
+        texts = [value for value in row.values() if type(value) is str and len(value) >= least]
+        rest = [_bytes(value) for value in row.values() if type(value) not in _USUAL]
+        whole = "\n".join(texts).encode("utf-8", "surrogatepass")
+        deepest = max(engine.opens(b"\n".join((whole, *rest)) if rest else whole), 2 if odd else 0)
+        self._direct, self._hidden = deepest > 0, deepest > 1
+        if deepest and len(texts) > 1:
+            seen = self._seen
+            for value in texts:
+                # Which of them it is.
+                if len(value) >= _SMALL and not engine.opens(value.encode("utf-8", "surrogatepass")):
                     seen[hash(value)] = []
-            elif kind not in _USUAL and opens(_bytes(value)):
-                holds, deepest = True, 2
-        if small:
-            deep = opens("\n".join(small).encode("utf-8", "surrogatepass"))
-            if deep:
-                holds, deepest = True, max(deep, deepest)
-            elif holds:
-                seen.update((hash(value), []) for value in small)
-        self._direct, self._hidden = holds, deepest > 1
-        return holds
+        return deepest > 0
 
     def _mark(self, record: Record) -> None:
         """Note that a record has to be opened; of many there are more than are marked, so that memory is bounded."""
@@ -516,7 +505,7 @@ class SecretRedactor:
         odd = self._columns.get(tuple(data), True)
         seen = self._seen if self._learning else {}
         for column, value in data.items():
-            if not odd and type(value) is str and seen.get(hash(value)) == [] and not self._is_named((column,)):
+            if not odd and type(value) is str and self._is_idle(value, column, seen):
                 continue
             if odd and len(column) >= least:
                 found += [(_Name(column), edit) for edit in _of_hits(judge(column, (), FULL))]
@@ -525,6 +514,16 @@ class SecretRedactor:
             elif value is not None and type(value) is not float and type(value) is not bool:
                 found += [(column, edit) for edit in edits(_text(value), sieve, (column,), mode_of(column))]
         return found
+
+    def _is_idle(self, text: str, column: str, seen: Mapping[int, list[Span]]) -> bool:
+        """Return whether it is known of a column's text that nothing is in it."""
+        if self._is_named((column,)) or self._looks_wider:
+            return False
+        if self._learning:
+            return seen.get(hash(text)) == []
+        if self._aside or self._cuts or self._spans is None or text[:1] in _BEFORE_JSON or hash(text) in self._spans:
+            return False
+        return not (self.registry.is_looked_for and self.registry.holds(text.encode("utf-8", "surrogatepass")))
 
     def _changed(self, record: Record, found: Sequence[tuple[Any, Edit]], key: Any) -> Record:
         data, raw = record.data, record.raw
@@ -572,7 +571,7 @@ class SecretRedactor:
         spans: list[Span] = []
         if mode == FULL:
             if len(text) >= self._least:
-                if self._direct:
+                if self._direct and len(text) >= _SHORTEST:
                     spans += self._spans_of(text)
                 if self._policy is not None:
                     spans += self._policy.find(text)

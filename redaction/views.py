@@ -408,8 +408,18 @@ def disguised(text: str) -> list[int]:
     return places
 
 
+# What is no colour: other control characters, codes that are written out, characters that show as nothing.
+_OTHER_CODE = re.compile(rf"[\x00-\x08\x0b\x0c\x0e-\x1a\x1c-\x1f\x7f{_INVISIBLE}]|\\\\(?:u001[bB]|x1[bB]|033|e)\[|\^\[\[")
+_COLOUR_INSIDE = re.compile(rf"\x1b\[(?<=[{_WORD}]\x1b\[)[0-9;:?]{{0,64}}[A-Za-z](?:\x1b\[[0-9;:?]{{0,64}}[A-Za-z]){{0,16}}(?=[{_WORD}])")
+
+
 def _places_inside(text: str) -> Iterator[int]:
     """Yield where codes stand within a word."""
+    if text.count("\x1b") == text.count("\x1b[") and _OTHER_CODE.search(text) is None:
+        # Colours alone, as in most outputs.
+        for match in _COLOUR_INSIDE.finditer(text):
+            yield match.start()
+        return
     for match in _CODES.finditer(text):
         start, end = match.span()
         if start and text[start - 1] in _WORDS and text[end : end + 1] in _WORDS:
