@@ -395,18 +395,28 @@ class SecretRedactor:
             if len(self._columns) > 256:
                 self._columns.clear()
             odd = self._columns[columns] = any(map(self._is_odd, columns))
-        engine, least = self._engine, self._least
-        texts = [value for value in row.values() if type(value) is str and len(value) >= least]
-        rest = [_bytes(value) for value in row.values() if type(value) not in _USUAL]
-        whole = "\n".join(texts).encode("utf-8", "surrogatepass")
-        deepest = max(engine.opens(b"\n".join((whole, *rest)) if rest else whole), 2 if odd else 0)
-        self._direct, self._hidden = deepest > 0, deepest > 1
-        if deepest and len(texts) > 1:
-            seen = self._seen
-            for value in texts:
-                # Which of them it is.
-                if len(value) >= _SMALL and not engine.opens(value.encode("utf-8", "surrogatepass")):
+        opens, seen, least = self._engine.opens, self._seen, self._least
+        deepest = 2 if odd else 0
+        small: list[str] = []
+        for value in row.values():
+            kind = type(value)
+            if kind is str:
+                size = len(value)
+                if size < least:
+                    continue
+                if size < _SMALL:
+                    small.append(value)
+                    continue
+                deep = opens(value.encode("utf-8", "surrogatepass"))
+                if not deep:
                     seen[hash(value)] = []
+                elif deep > deepest:
+                    deepest = deep
+            elif kind not in _USUAL and opens(_bytes(value)):
+                deepest = 2
+        if small and deepest < 2:
+            deepest = max(deepest, opens("\n".join(small).encode("utf-8", "surrogatepass")))
+        self._direct, self._hidden = deepest > 0, deepest > 1
         return deepest > 0
 
     def _mark(self, record: Record) -> None:

@@ -262,6 +262,28 @@ _RETURN_INSIDE = re.compile(rf"\r(?!\n)(?=[{_WORD}])(?:(?<=[{_WORD}]\r)|(?<=[{_W
 # Every byte but control characters; to delete these is the quickest way to see whether others are there.
 _ORDINARY = bytes(byte for byte in range(256) if byte in b"\t\n\v\f\r\x08" or 32 <= byte != 127)
 _INVISIBLES = re.compile(f"[{_INVISIBLE}]")
+# The same in UTF-8, by the first byte: to look for one byte is quick.
+_INVISIBLE_BYTES = (
+    (b"\xe2", re.compile(rb"\xe2(?:\x80[\x8b-\x8f\xaa-\xae]|\x81[\xa0-\xaf])")),
+    (b"\xc2", re.compile(rb"\xc2[\x80-\x84\x86-\x9f\xad]")),
+    (b"\xef", re.compile(rb"\xef(?:\xb8[\x80-\x8f]|\xbb\xbf|\xbe\xa0|\xbf[\xb0-\xbb])")),
+    (b"\xf0", re.compile(rb"\xf0(?:\x9b\xb2[\xa0-\xa3]|\x9d\x85[\xb3-\xba])")),
+    (b"\xf3", re.compile(rb"\xf3\xa0")),
+    (b"\xe1", re.compile(rb"\xe1(?:\x85[\x9f\xa0]|\x9e[\xb4\xb5]|\xa0[\x8b-\x8f])")),
+    (b"\xe3\x85\xa4", re.compile(rb"\xe3\x85\xa4")),
+    (b"\xd8", re.compile(rb"\xd8[\x80-\x85\x9c]")),
+    (b"\xdb\x9d", re.compile(rb"\xdb\x9d")),
+    (b"\xdc\x8f", re.compile(rb"\xdc\x8f")),
+    (b"\xcd\x8f", re.compile(rb"\xcd\x8f")),
+)
+
+
+def _has_invisible(text: str) -> bool:
+    """Return whether a character that shows as nothing is in a text."""
+    data = text.encode("utf-8", "surrogatepass")
+    return any(first in data and pattern.search(data) is not None for first, pattern in _INVISIBLE_BYTES)
+
+
 _WRITTEN = re.compile(r"\\(?:u001[bB]|x1[bB]|033|e)\[[0-9;:?]{0,64}[A-Za-z]")
 _STRIKES = re.compile("(?:[^\b\n]\b)+\b*|\b+")
 
@@ -270,7 +292,7 @@ def _coded(text: str) -> bool:
     """Return whether a text may hold control sequences or invisible characters."""
     return (
         bool(text.encode("utf-8", "surrogatepass").translate(None, _ORDINARY))
-        or (not text.isascii() and _INVISIBLES.search(text) is not None)
+        or (not text.isascii() and _has_invisible(text))
         or ("\\" in text and _WRITTEN.search(text) is not None)
         or "^[[" in text
     )
@@ -380,7 +402,7 @@ def hides(text: str, *, serialised: bool = False) -> bool:
             or ("\\\\" in text and _SERIALISED_WRITTEN.search(text) is not None)
             or ("\\u" in text and _SERIALISED_TAG.search(text) is not None)
             or (
-                ((not text.isascii() and _INVISIBLES.search(text) is not None) or "\x7f" in text or "^[[" in text)
+                ((not text.isascii() and _has_invisible(text)) or "\x7f" in text or "^[[" in text)
                 and _inside(text)
             )
         )
