@@ -226,11 +226,13 @@ class Registry:
             else:
                 for spelling in _escaped(form):
                     anchors.setdefault(spelling, []).append((form, 0))
+        sizes = sorted({len(anchor) for anchor in anchors})
         for anchor, forms in anchors.items():
             # Of two anchors that begin alike the longer one is met.
-            for other in anchors:
-                if other != anchor and anchor.startswith(other):
-                    forms += [pair for pair in anchors[other] if pair not in forms]
+            for size in sizes:
+                if size >= len(anchor):
+                    break
+                forms += [pair for pair in anchors.get(anchor[:size], ()) if pair not in forms]
         self._longest = max(map(len, anchors), default=0)
         groups = _groups(list(anchors))
         self._anchored = [(_finds(group, native=self._native), [anchors[anchor] for anchor in group]) for group in groups]
