@@ -212,7 +212,7 @@ class Engine:
     def _holds(self, raw: bytes) -> int:
         folded = raw.lower()
         for number, starts in self._scan(folded).items():
-            if names_something(folded, starts) if number in self._words else self._openers[number](raw, starts):
+            if names_something(raw, folded, starts) if number in self._words else self._openers[number](raw, starts):
                 return 1
         if _is_long_run(folded):
             for number, starts in self._scan_coded(folded).items():

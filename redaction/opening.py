@@ -167,7 +167,7 @@ def _is_second_word(folded: bytes, begin: int) -> bool:
     return bool(words) and words[-1].lstrip(b"*_`\"'(\\").decode("utf-8", "replace") in named.SPACED
 
 
-def names_something(folded: bytes, starts: Sequence[int]) -> bool:
+def names_something(raw: bytes, folded: bytes, starts: Sequence[int]) -> bool:
     """Return whether one of the words is part of a name after which a value may come."""
     past = -1
     nothing: set[bytes] = set()
@@ -186,7 +186,7 @@ def names_something(folded: bytes, starts: Sequence[int]) -> bool:
         past = rest.end() if rest else at
         head = folded[max(0, at - 64) : at]
         begin = at - (len(head) - len(head.rstrip(_NAME_BYTES)))
-        identifier = folded[begin:past].rstrip(b".-$").decode("ascii")
+        identifier = raw[begin:past].rstrip(b".-$").decode("ascii")
         past = begin + len(identifier)
         name = named.judged(identifier)
         if name is None:
