@@ -90,7 +90,9 @@ _NEUTRAL = frozenset(
 )
 
 
-_PASS_OF = frozenset("redis smtp mysql pg postgres psql root admin ftp ldap mail mqtt rabbit mongo sa app rpc ssh vpn wifi wlan imap bind jwt".split())
+_PASS_OF = frozenset(
+    "redis smtp mysql pg postgres psql root admin ftp ldap mail mqtt rabbit mongo sa app rpc ssh vpn wifi wlan imap bind jwt".split()
+)
 
 
 class _Name(NamedTuple):
@@ -111,7 +113,10 @@ def judged(identifier: str) -> _Name | None:
         return None
     last = words[-1]
     before = words[-2] if len(words) > 1 else ""
-    if last in _PINS or (last in ("pin", "code") and before in ("pin", "otp", "card", "sim", "security", "mfa", "totp", "verification", "2fa", "auth")):
+    if last in _PINS or (
+        last in ("pin", "code")
+        and before in ("pin", "otp", "card", "sim", "security", "mfa", "totp", "verification", "2fa", "auth")
+    ):
         return _Name("pin", "pin")
     if last in _PASSWORDS:
         return _Name("password", "password")
@@ -294,7 +299,11 @@ def _value(text: str, begin: int, end: int, name: _Name) -> Span | None:
         return None
     if between["xml"] is not None or between["tag"] is not None:
         stop = text.find("<", at, at + 1024)
-        if stop < 0 or (between["close"] == "" and between["tag"] is None and (text[begin - 1 : begin] not in ("<", ":") or text[begin - 2 : begin - 1] in ("P", "?"))):
+        if stop < 0 or (
+            between["close"] == ""
+            and between["tag"] is None
+            and (text[begin - 1 : begin] not in ("<", ":") or text[begin - 2 : begin - 1] in ("P", "?"))
+        ):
             return None
         return _tested(text, at, stop, name, firm=True)
     bare = _BARE.match(text, at)
@@ -344,7 +353,9 @@ def _found(pattern: re.Pattern[str], text: str, at: int, stop: int) -> int:
     return found.start() if found else stop
 
 
-_SETS = re.compile(r"(?i)(?:\b(?:env|arg|setx|export|setenv|\#define|add-authtoken|authtoken)|\bset(?:[ ]-\w{1,3})?(?:[ ]--\w+)?)[ \t]{1,4}\Z")
+_SETS = re.compile(
+    r"(?i)(?:\b(?:env|arg|setx|export|setenv|\#define|add-authtoken|authtoken)|\bset(?:[ ]-\w{1,3})?(?:[ ]--\w+)?)[ \t]{1,4}\Z"
+)
 
 
 def _after_blank(text: str, begin: int, end: int, at: int, name: _Name) -> Span | None:
@@ -487,10 +498,14 @@ _NOTHING = frozenset(
     " username user admin root guest test testing demo value values hidden masked encrypted missing empty invalid expired basic bearer"
     " digest oauth oauth2 jwt hmac rsa aes sha256 sha512 md5 public private local stdin prompt env file vault keychain keyring".split()
 )
-_COMMON = re.compile(r"(?i)(?:pass(?:word|wd)?|secret|token|test|testing|example|demo|sample|change_?me|my_?pass(?:word)?|p@ssw[o0]rd|fake|foo(?:bar)?|bar|baz|s3cr[e3]t)[\W_]?\d{0,4}!?")
+_COMMON = re.compile(
+    r"(?i)(?:pass(?:word|wd)?|secret|token|test|testing|example|demo|sample|change_?me|my_?pass(?:word)?|p@ssw[o0]rd|fake|foo(?:bar)?|bar|baz|s3cr[e3]t)[\W_]?\d{0,4}!?"
+)
 _UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _HEX = re.compile(r"[0-9a-fA-F]{16,}")
-_PATH = re.compile(r"(?:~|\.{1,2}|[A-Za-z]:)?[/\\][\w.@~+-]{1,64}(?:[/\\][\w.@~+ -]{0,64})*|[\w.=-]{1,64}(?:/[\w.=-]{1,64}){2,}/?|[\w-]{1,64}(?:\.[\w-]{1,32})*\.(?:py|js|ts|json|ya?ml|toml|txt|pem|key|crt|md|html?|env|sh|conf|cfg|ini|xml|log|go|rs|java|rb|php|lock)")
+_PATH = re.compile(
+    r"(?:~|\.{1,2}|[A-Za-z]:)?[/\\][\w.@~+-]{1,64}(?:[/\\][\w.@~+ -]{0,64})*|[\w.=-]{1,64}(?:/[\w.=-]{1,64}){2,}/?|[\w-]{1,64}(?:\.[\w-]{1,32})*\.(?:py|js|ts|json|ya?ml|toml|txt|pem|key|crt|md|html?|env|sh|conf|cfg|ini|xml|log|go|rs|java|rb|php|lock)"
+)
 _LINK = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]{1,20}://")
 _EXPRESSION = re.compile(
     r"""(?x)
@@ -510,7 +525,9 @@ _TIME = re.compile(r"\d{4}-\d\d-\d\d(?:[T ].*)?|\d{1,2}:\d\d(?::\d\d)?.*|v?\d{1,
 _WORDY = re.compile(r"[A-Za-z]+(?:[_\-./ :][A-Za-z]+)*")
 _PART = r"(?:[a-z]+(?:\d{1,4}[a-z]{2,})?|[A-Z][a-z]+|[A-Z]+)\d{0,4}"
 # A name in a program: words, with a number at the end of some.
-_IDENTIFIER = re.compile(rf"_{{0,2}}{_PART}(?:(?:[A-Z][a-z]+\d{{0,4}}){{1,8}}|(?:[_\-./:]{{1,2}}(?:{_PART}|\d{{1,4}}))+)?(?:[A-Z][a-z]+\d{{0,4}}){{0,8}}")
+_IDENTIFIER = re.compile(
+    rf"_{{0,2}}{_PART}(?:(?:[A-Z][a-z]+\d{{0,4}}){{1,8}}|(?:[_\-./:]{{1,2}}(?:{_PART}|\d{{1,4}}))+)?(?:[A-Z][a-z]+\d{{0,4}}){{0,8}}"
+)
 _PATTERN = re.compile(r"\[\^|\(\?[:=!<P]|[Aa0]-[Zz9]|\][+*?{]|\\[dwsb]|\.\*|\{\d+,")
 
 
@@ -561,11 +578,17 @@ def _is_secret(value: str, klass: Class, *, firm: bool, quoted: bool) -> bool:
             return False
         if _LINK.match(value) or _TIME.fullmatch(value) or (_PATH.fullmatch(value) and change < 0.3):
             return False
-        if _EXPRESSION.fullmatch(value) and not _random_part(value) and not (klass == "password" and _chosen(value, firm, quoted)):
+        if (
+            _EXPRESSION.fullmatch(value)
+            and not _random_part(value)
+            and not (klass == "password" and _chosen(value, firm, quoted))
+        ):
             return False
         if _WORDY.fullmatch(value) and (size < 16 or change < 0.22 or not _mixed(value)):
             return False
-        if _is_name(value) and not (klass == "password" and (value[-1].isdigit() or digits > 2) and (quoted or firm or _chosen(value, firm, quoted))):
+        if _is_name(value) and not (
+            klass == "password" and (value[-1].isdigit() or digits > 2) and (quoted or firm or _chosen(value, firm, quoted))
+        ):
             return False
     if klass == "password":
         if size < 6 or not any(c.isalpha() for c in value):
@@ -610,7 +633,9 @@ def _scrambled(value: str) -> bool:
     return digits > 1 and (_LETTERS.search(value) is None or (size >= 40 and signs > 4))
 
 
-_PROGRAM = re.compile(r"\w_\w*\(|\w{7,}\(|\{\}|\{:|\w\([\w.,]*\)\Z|\)[{;,.)]|=>|&&|\|\||==|[;,}]\w+[.(=]|\(\)|\w\[\w+\]|\$\{|\{\{|://")
+_PROGRAM = re.compile(
+    r"\w_\w*\(|\w{7,}\(|\{\}|\{:|\w\([\w.,]*\)\Z|\)[{;,.)]|=>|&&|\|\||==|[;,}]\w+[.(=]|\(\)|\w\[\w+\]|\$\{|\{\{|://"
+)
 # No word of any language has five consonants in a row and a number too.
 _CONSONANTS = re.compile(r"[bcdfghjklmnpqrstvwxz]{5}|[BCDFGHJKLMNPQRSTVWXZ]{5}")
 
@@ -622,7 +647,11 @@ def _chosen(value: str, firm: bool, quoted: bool) -> bool:
     """Return whether a password could be one that a person made up of words and a number: `Tulip.Breeze4938`."""
     found = _CHOSEN.fullmatch(value)
     digits = sum(c.isdigit() for c in value)
-    return (found is not None and firm and len(found["end"]) > 1 and value[0].isupper()) or (quoted and digits > 0 and "(" not in value) or (found is not None and digits > 2)
+    return (
+        (found is not None and firm and len(found["end"]) > 1 and value[0].isupper())
+        or (quoted and digits > 0 and "(" not in value)
+        or (found is not None and digits > 2)
+    )
 
 
 def _is_name(value: str) -> bool:

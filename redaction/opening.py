@@ -155,7 +155,9 @@ def _plain_set(items: Any) -> bool:
 _WORD_REST = re.compile(rb"[a-z0-9_.\-$]{0,64}")
 _NAME_BYTES = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-$"
 # After a name, in serialised text: a sign (behind quotes and brackets, escaped or not) and something like a value …
-_SIGN = re.compile(rb"(?:\\*[\"'`*_\])/]|[ \t]|\\[rnt][ \t]*(?=\\*[\"'{])){0,24}(?:\\*[:=>|?<{%&\[-]|,\s{0,4}\\*[\"'`b]|\\u003)(?=[^\n]{0,120}?[^\s\\\"'`,;(){}\[\]]{4})")
+_SIGN = re.compile(
+    rb"(?:\\*[\"'`*_\])/]|[ \t]|\\[rnt][ \t]*(?=\\*[\"'{])){0,24}(?:\\*[:=>|?<{%&\[-]|,\s{0,4}\\*[\"'`b]|\\u003)(?=[^\n]{0,120}?[^\s\\\"'`,;(){}\[\]]{4})"
+)
 _LONG = re.compile(rb"[^\n]{0,24}?(?=[^\s\\\"'`,;(){}]{0,40}\d)[^\s\\\"'`,;(){}]{16}")
 # … or a blank and then a quoted value, or a number somewhere in what follows: passwords and keys in prose have one.
 _BLANK = re.compile(rb"[ \t]{1,4}(?:\\*[\"'`]|[^\n\\]{0,120}?\d)|,?[ \t]|\\[nrt]")
@@ -204,5 +206,3 @@ def names_something(raw: bytes, folded: bytes, starts: Sequence[int]) -> bool:
             if _BEFORE.search(folded, max(0, begin - 170), begin) is not None:
                 return True
     return False
-
-
