@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from satchel.redaction import named
+from satchel.redaction.literals import repeated_until
 from satchel.redaction.rules import Rule
 
 __all__ = ["Opener", "names_something", "opener"]
@@ -75,7 +76,10 @@ def _distinct(raw: bytes, starts: Sequence[int]) -> list[int]:
     """Return of places with the same around them the first few."""
     seen: dict[bytes, int] = {}
     out: list[int] = []
+    past, before = -1, -1
     for at in starts:
+        if at < past:
+            continue
         around = raw[max(0, at - 16) : at + 80]
         times = seen.get(around, 0)
         if times < _ENOUGH:
@@ -83,6 +87,9 @@ def _distinct(raw: bytes, starts: Sequence[int]) -> list[int]:
                 seen.clear()
             seen[around] = times + 1
             out.append(at)
+        else:
+            past = repeated_until(raw, at, at - before, reach=96)
+        before = at
     return out
 
 
@@ -173,14 +180,16 @@ def names_something(raw: bytes, folded: bytes, starts: Sequence[int]) -> bool:
     """Return whether one of the words is part of a name after which a value may come."""
     past = -1
     nothing: set[bytes] = set()
-    many = len(starts) > 64
+    many, before = len(starts) > _CROWD, -1
     for at in starts:
         if at < past:
             continue
         if many:
             around = folded[at : at + 160] + folded[max(0, at - 24) : at]
             if around in nothing:
+                past, before = repeated_until(folded, at, at - before, reach=192), at
                 continue
+            before = at
             if len(nothing) > 4096:
                 nothing.clear()
             nothing.add(around)
