@@ -275,6 +275,14 @@ def _finds(literals: list[bytes], *, native: bool) -> _Find:
             longest, brief = library.MatchKind.LeftmostLongest, library.Implementation.ContiguousNFA
             found: _Find = library.BytesAhoCorasick(literals, matchkind=longest, implementation=brief).find_matches_as_indexes
             return found
-    numbers = {literal: number for number, literal in enumerate(literals)}
-    pattern = re.compile(b"|".join(re.escape(literal) for literal in sorted(literals, key=len, reverse=True)))
-    return lambda data: [(numbers[match[0]], match.start(), match.end()) for match in pattern.finditer(data)]
+
+    def scan(data: bytes) -> list[tuple[int, int, int]]:
+        met: list[tuple[int, int, int]] = []
+        for number, literal in enumerate(literals):
+            at = data.find(literal)
+            while at >= 0:
+                met.append((number, at, at + len(literal)))
+                at = data.find(literal, at + len(literal))
+        return met
+
+    return scan
