@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from satchel.contracts import Usage
-from satchel.formats.claude_code.texts import command_of, is_harness, parts_of, result_parts
+from satchel.formats.claude_code.texts import rejection, result_parts, spoken
 from satchel.formats.model import Attachment, Block, Image, Text, Thinking, ToolCall, ToolResult, Unknown
 
 __all__ = ["Name", "Whole", "answer_blocks", "joined", "most", "prompt_blocks", "result", "saved_path", "usage_of"]
@@ -51,7 +51,9 @@ def prompt_blocks(content: Any, name: Name, whole: Whole, *, injected: bool) -> 
             typed |= said
             command = command or said_command
         elif kind == "tool_result":
-            blocks.append(result(part, name, whole))
+            given = _answered(part, name, whole)
+            blocks += given
+            typed |= len(given) > 1
         else:
             blocks.append(_other(part))
             typed |= kind in ("image", "document") and not injected
@@ -59,13 +61,23 @@ def prompt_blocks(content: Any, name: Name, whole: Whole, *, injected: bool) -> 
 
 
 def _spoken(text: str, *, injected: bool) -> tuple[list[Block], bool, str | None]:
-    if injected or is_harness(text):
+    if injected:
         return [Text(text, injected=True)], False, None
-    command = command_of(text)
-    if command is not None:
-        return [Text(command[0])], True, command[1]
-    parts = parts_of(text)
-    return [*parts], any(not part.injected and part.text.strip() for part in parts), None
+    parts, typed, _, command = spoken(text)
+    return [*parts], typed, command
+
+
+def _answered(part: dict[str, Any], name: Name, whole: Whole) -> list[Block]:
+    """Return what a tool gave back, and the words with which a person said why it was not allowed."""
+    content = part.get("content")
+    text = content
+    if isinstance(content, list) and len(content) == 1 and isinstance(content[0], dict):
+        text = content[0].get("text")
+    words = rejection(text) if isinstance(text, str) and part.get("is_error") is not False else None
+    if words is None:
+        return [result(part, name, whole)]
+    start, end = words
+    return [result({**part, "content": f"{text[:start]}{text[end:]}"}, name, whole), Text(text[start:end])]
 
 
 def answer_blocks(content: Any, name: Name, whole: Whole) -> list[Block]:

@@ -85,7 +85,8 @@ KEYS: dict[str, frozenset[str]] = {
     | _words(
         """toolUseResult sourceToolAssistantUUID sourceToolUseID permissionMode thinkingMetadata todos isCompactSummary
     isVisibleInTranscriptOnly planContent imagePasteIds promptId promptSource origin interruptedMessageId toolDenialKind
-    toolEndsTurn mcpMeta classifierMetaLines interruptedByShutdown turnCompanion turnOrigin turnPosition"""
+    toolEndsTurn mcpMeta classifierMetaLines interruptedByShutdown turnCompanion turnOrigin turnPosition scheduledTaskId
+    userFeedback"""
     ),
     "assistant": _ENVELOPE
     | _words(

@@ -477,8 +477,8 @@ def test_an_output_that_is_no_text_is_kept(tmp_path: Path) -> None:
     ],
 )
 def test_tags_in_the_midst_of_typed_words_are_typed(text: str, said: list[str]) -> None:
-    from satchel.formats.claude_code.texts import parts_of
+    from satchel.formats.claude_code.texts import spoken
 
-    parts = parts_of(text)
+    parts = spoken(text).parts
     assert said == [part.text for part in parts if not part.injected]
     assert "".join(text.split()) == "".join("".join(part.text for part in parts).split())
