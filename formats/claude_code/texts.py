@@ -27,6 +27,7 @@ _KINDS = frozenset(
         *("channel", "plugin", "session-inbox"),
     ]
 )
+_SAYS = frozenset(["origin", "isMeta", "scheduledTaskId", "commandMode", *_ELSEWHERE])
 _TYPED_SOURCES = frozenset(["typed", "queued", "suggestion_accepted"])
 
 # Tags around what the program puts in, whatever stands before or behind them.
@@ -102,6 +103,8 @@ class Spoken(NamedTuple):
 
 def put_in(said: Mapping[str, Any]) -> bool:
     """Return whether words under the person's role say of themselves that they were not typed: a task's, or another agent's."""
+    if _SAYS.isdisjoint(said):
+        return False
     origin = said.get("origin")
     kind = origin.get("kind") if isinstance(origin, dict) else None
     if (isinstance(kind, str) and kind in _KINDS) or (isinstance(origin, dict) and "senderTaskId" in origin):
@@ -225,7 +228,7 @@ def _command(text: str) -> tuple[str, str | None, int] | None:
 
 # What comes back for a call that the person did not allow, up to the words with which they said why.
 _REJECTED = re.compile(
-    r"""\s*(?:Error:\s*)?(?:<tool_use_error>)?(?:Error:\s*)?
+    r"""(?:Error:\s*)?(?:<tool_use_error>)?(?:Error:\s*)?
     (?:The\ user\ doesn't\ want\ to\ (?:proceed\ with\ this\ tool\ use|take\ this\ action\ right\ now)
       |Permission\ for\ this\ tool\ use\ was\ denied)\b
     [^\n]{0,400}?(?:\b[Tt]he\ user\ said:\s*|\bThe\ user\ provided\ the\ following\ reason\ for\ the\ rejection:\s*)""",
@@ -233,13 +236,14 @@ _REJECTED = re.compile(
 )
 _HINT = "\n\nNote: The user's next message may contain a correction or preference"
 _REJECTED_END = "</tool_use_error>"
+_REJECTED_START = ("The user doesn't want to ", "Permission for this tool use was denied", "<tool_use_error>", "Error:")
 # What the program says there in the person's name.
 _FOR_THE_PERSON = ("The user wants to clarify these questions", "The user has indicated they have provided enough answers")
 
 
 def rejection(text: str) -> tuple[int, int] | None:
     """Return where in what a tool gave back the words stand with which a person said why they did not allow it, from and to."""
-    found = _REJECTED.match(text)
+    found = _REJECTED.match(text) if text.startswith(_REJECTED_START) else None
     if found is None or text.startswith(_FOR_THE_PERSON, found.end()):
         return None
     end = _last(text, len(text))
