@@ -74,7 +74,7 @@ def _answered(part: dict[str, Any], name: Name, whole: Whole) -> list[Block]:
     if isinstance(content, list) and len(content) == 1 and isinstance(content[0], dict):
         text = content[0].get("text")
     words = rejection(text) if isinstance(text, str) and part.get("is_error") is not False else None
-    if words is None:
+    if words is None or not isinstance(text, str):
         return [result(part, name, whole)]
     start, end = words
     return [result({**part, "content": f"{text[:start]}{text[end:]}"}, name, whole), Text(text[start:end])]

@@ -21,7 +21,10 @@ _WALL = re.compile(r"^Wall time:? ([\d.]+) seconds", re.MULTILINE)
 _SCRIPT = re.compile(r"Script (completed|failed|terminated|running with cell ID \S+)\nWall time")
 _HEAD = 600
 _FAILED = ("failed in sandbox", "error:", "tool call error:", "execution error", "aborted", "unsupported call:", "err: ")
-_KINDS = re.compile(r"instruction|context|environment|skill|plugin|injected|harness|agents_md|hook|reminder|permission")
+_KINDS = re.compile(
+    r"instruction|context|environment|skill|plugin|injected|harness|agents_md|hook|reminder|permission"
+    r"|notification|aborted|shell_command|warning|suggestion|compaction|exec\.completion|guardian|catalog|budget|realtime_conversation"
+)
 _TEXTS = frozenset(["input_text", "output_text", "text", "summary_text", "reasoning_text", "Text", "refusal"])
 
 

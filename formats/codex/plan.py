@@ -23,6 +23,7 @@ from satchel.formats.codex.said import END, SCREEN, THREAD, Event, Window, told_
 from satchel.formats.codex.shapes import CALLS, OUTPUTS, item_type, shape, text_of, texts, words
 from satchel.formats.codex.tokens import Spent, Tokens
 from satchel.formats.log_lines import BLANK, LogFile, records_of, unheard
+from satchel.formats.model import Author
 from satchel.jsontext import loads, loads_quick
 
 __all__ = ["Numbered", "Plan", "make", "numbered", "place"]
@@ -60,7 +61,7 @@ class Numbered(int):
 class Plan:
     """What was found of a session; see the module. Sets and keys are of places."""
 
-    __slots__ = ("_ends", "_starts", "copied", "fallback", "injected", "total", "usage")
+    __slots__ = ("_ends", "_starts", "copied", "fallback", "injected", "prompter", "total", "usage")
 
     def __init__(self) -> None:
         self.injected: set[int] = set()
@@ -69,6 +70,8 @@ class Plan:
         """Events that are messages, since there is no item for them."""
         self.copied: list[tuple[int, int]] = []
         """From where to where, without it, records are another session's."""
+        self.prompter: Author = "person"
+        """Whose words prompts are: into a thread that another one called, that one writes them."""
         self.usage = Spent()
         self.total = Usage()
         self._starts: list[int] = []

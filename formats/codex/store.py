@@ -196,6 +196,7 @@ class CodexStore(LogStore[Session]):
             except StoreError:
                 # It is told when the records are read.
                 plan = planning.make(_readable(session), copied=ranges, dead=[])
+            plan.prompter = session.facts.prompter
         self._plans[session.id] = plan
         while len(self._plans) > _PLANS:
             self._plans.pop(next(iter(self._plans)))

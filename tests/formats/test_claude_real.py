@@ -90,6 +90,9 @@ _PUT_IN = re.compile(
     r"<(system-reminder|ide_\w+|local-command-\w+|bash-std\w+|task-notification|teammate-message|post-tool-use-hook)\b.*?</\1>",
     re.DOTALL,
 )
+_REFUSED = re.compile(
+    r"The user doesn't want to proceed with this tool use\..*?(?:the user said:|reason for the rejection:)\s*\S"
+)
 _OWN = ("Caveat: ", "[Request interrupted", "This session is being continued", "Operation stopped by hook", "[Image: source")
 
 
@@ -130,8 +133,9 @@ def _dumb_turns(file: Path) -> int:
         typed = [text for text in texts if _PUT_IN.sub("", text).strip() and not text.startswith(_OWN)]
         said += typed
         image = any(isinstance(part, dict) and part.get("type") == "image" for part in parts)
-        turns += bool(typed or image or (isinstance(content, str) and not content))
-    return turns + sum(text not in said for text in taken)
+        refused = any(isinstance(part, dict) and _REFUSED.match(str(part.get("content"))) for part in parts)
+        turns += bool(typed or image or refused or (isinstance(content, str) and not content))
+    return turns + sum(text not in said for text in taken + queue)
 
 
 def test_turns_by_another_way(shared: Path) -> None:
