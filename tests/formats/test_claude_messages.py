@@ -106,6 +106,19 @@ def test_the_same_name_far_apart_is_two_messages_with_the_tokens_once(file: Path
     assert 1 == infos(file)[SESSION].usage.output
 
 
+def test_an_answer_that_is_written_again_without_its_request_is_one(file: Path) -> None:
+    """Its tokens counted twice, and it was said twice."""
+    log = Log()
+    log.user("Where is the harbour?")
+    log.answer("North of here.", id="msg_01InventedInventedInvent", usage={"input_tokens": 4, "output_tokens": 5})
+    again = log.answer("North of here.", id="msg_01InventedInventedInvent", usage={"input_tokens": 4, "output_tokens": 5})
+    del again["requestId"]
+    written(file, log.lines)
+
+    assert [("person", "Where is the harbour?"), ("model", "North of here.")] == said(messages(file))
+    assert Usage(input=4, output=5) == infos(file)[SESSION].usage
+
+
 def test_tokens_are_read_from_all_the_places_they_may_be_in(file: Path) -> None:
     nested = {"ephemeral_5m_input_tokens": 30, "ephemeral_1h_input_tokens": 4}
     usage: dict[str, Any] = {

@@ -73,7 +73,8 @@ def _dumb_tokens(file: Path) -> list[int]:
         nested = sum((said.get("cache_creation") or {}).get(f"ephemeral_{age}_input_tokens", 0) for age in ("5m", "1h"))
         counts = [said.get(key) or 0 for key in ("input_tokens", "output_tokens", "cache_read_input_tokens")]
         counts.append(max(said.get("cache_creation_input_tokens") or 0, nested))
-        key = (message["id"], line.get("requestId")) if message.get("id") else number
+        name = message.get("id")
+        key = (name, line.get("requestId") if len(name) < 20 else None) if name else number
         best[key] = [max(pair) for pair in zip(counts, best.get(key, [0] * 4), strict=True)]
     return [sum(column) for column in zip(*best.values(), strict=True)] or [0] * 4
 
