@@ -15,7 +15,7 @@ from satchel.contracts import Record, Usage
 from satchel.formats.claude_code.blocks import answer_blocks, joined, most, prompt_blocks, result, saved_path, usage_of
 from satchel.formats.claude_code.known import SUBTYPES, TYPES
 from satchel.formats.claude_code.plan import COPIED, COUNTED, DELIVERED, PENDING, REWOUND, TWICE, Numbered, Plan, group_key
-from satchel.formats.claude_code.texts import put_in
+from satchel.formats.claude_code.texts import blocked, put_in
 from satchel.formats.hermes_rows import number
 from satchel.formats.log_lines import LINE
 from satchel.formats.log_store import second
@@ -172,6 +172,10 @@ class _Reading:
             if isinstance(held, dict) and held.get("type") == "queued_command":
                 return self._queued(record, data, held.get("prompt"), held, flag, time)
         elif kind == "system":
+            if flag & PENDING and (parts := blocked(data.get("content"))) is not None:
+                blocks: list[Block] = [Text(parts[0], injected=True), Text(parts[1])]
+                extra = {**self._extra(record, data, flag), "blocked": True}
+                return self._message(record, data, flag, time, "user", "person", blocks, extra)
             within = data.get("subtype", "system")
             is_known = isinstance(within, str) and (within in SUBTYPES or within == "system")
             return Note(kind=within if is_known else "unknown", data=data, time=time, records=(record,))

@@ -98,7 +98,7 @@ KEYS: dict[str, frozenset[str]] = {
         """subtype content level toolUseID hookCount hookInfos hookErrors preventedContinuation stopReason hasOutput
     hookAdditionalContext durationMs messageCount pendingBackgroundAgentCount compactMetadata microcompactMetadata error
     cause retryInMs retryAttempt maxRetries source url apiRefusalCategory apiRefusalExplanation refusedUserMessageUuid
-    retractedMessageUuids direction trigger originalModel fallbackModel scope"""
+    retractedMessageUuids direction trigger originalModel fallbackModel scope preventContinuation"""
     ),
     "attachment": _ENVELOPE | {"attachment"},
     "progress": _ENVELOPE | {"data", "toolUseID", "parentToolUseID"},

@@ -15,7 +15,7 @@ from typing import Any
 
 from satchel.contracts import Record
 from satchel.errors import JsonError, StoreError
-from satchel.formats.claude_code.texts import command_of, put_in, spoken
+from satchel.formats.claude_code.texts import blocked, command_of, put_in, spoken
 from satchel.formats.log_lines import LogFile, records_of, unheard
 from satchel.jsontext import loads_quick
 
@@ -46,7 +46,7 @@ DELIVERED = 8
 COUNTED = 16
 """The tokens of the message that begins here are counted elsewhere: in another file, or further up."""
 PENDING = 32
-"""The words queued by this line stand nowhere else in the file: they were still waiting when it ended."""
+"""The words in this line stand nowhere else in the file: they still waited when it ended, or a hook did not let them through."""
 
 _WINDOW = 400_000
 """So many lines are remembered by their ids; what refers to one further up begins a new root."""
@@ -251,6 +251,7 @@ class _Pass:
         self.queue: list[tuple[int, str]] = []
         self.taken: list[tuple[int, str]] = []
         self.delivered: list[tuple[int, str]] = []
+        self.blocked: list[tuple[int, str]] = []
         self.said: dict[int, int] = {}
         """Where words were said last, by their hash."""
         # Whether several lines have the same id, so that nobody knows which one is meant.
@@ -415,6 +416,9 @@ class _Pass:
                 self.plan.boundary = number
             elif data.get("subtype") == "local_command":
                 self.taken.clear()
+            elif (parts := blocked(data.get("content"))) is not None:
+                self.blocked.append((number, parts[1]))
+                self.taken.clear()
         elif kind == "queue-operation":
             self.queued(number, data)
 
@@ -444,6 +448,9 @@ class _Pass:
             self.queue.clear()
 
     def end(self) -> Plan:
+        for number, text in self.blocked:
+            if hash(text.strip()) not in self.said:
+                self.mark(number, PENDING)
         for queued, flag in ((self.delivered, DELIVERED), (self.taken, PENDING), (self.queue, PENDING)):
             for number, text in queued:
                 # The same words may have been typed before, too.

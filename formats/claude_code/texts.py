@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from satchel.formats.model import Text
 
-__all__ = ["Spoken", "command_of", "put_in", "rejection", "result_parts", "spoken"]
+__all__ = ["Spoken", "blocked", "command_of", "put_in", "rejection", "result_parts", "spoken"]
 
 # What a line may say of where its words are from, by key: what of it means that nobody typed them.
 _ELSEWHERE = {
@@ -252,6 +252,17 @@ def rejection(text: str) -> tuple[int, int] | None:
     hint = text.find(_HINT, found.end(), end)
     end = _last(text, hint if hint >= 0 else end)
     return (found.end(), end) if end > found.end() else None
+
+
+def blocked(text: Any) -> tuple[str, str] | None:
+    """Return what the program says of a prompt that a hook did not let through, up to the prompt, and the prompt."""
+    if not isinstance(text, str) or not text.startswith("UserPromptSubmit operation blocked by hook:"):
+        return None
+    before, mark, prompt = text.partition(_ORIGINAL)
+    return (before + mark, prompt) if prompt.strip() else None
+
+
+_ORIGINAL = "\nOriginal prompt: "
 
 
 def result_parts(text: str) -> list[Text]:

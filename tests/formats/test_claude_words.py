@@ -178,6 +178,20 @@ def test_a_rejection_beside_other_results_takes_nothing_back(file: Path) -> None
     assert {"live"} == {message.state for message in messages(file)}
 
 
+def test_a_prompt_that_a_hook_did_not_let_through_is_the_persons(file: Path) -> None:
+    """It stands nowhere but in what the program says of it, which was a note."""
+    no = "UserPromptSubmit operation blocked by hook:\n[check.sh]: not now\n\n\nOriginal prompt: "
+    log = Log()
+    log.add("system", subtype="informational", content=f"{no}Sail north.", level="warning", preventContinuation=True)
+    log.add("system", subtype="informational", content=f"{no}Sail south.", level="warning")
+    log.add("system", subtype="informational", content="Original prompt: none", level="info")
+    log.user("Sail south.")
+    written(file, log.lines)
+
+    assert ["Sail north.", "Sail south."] == typed(file)
+    assert [True, None] == [message.extra.get("blocked") for message in messages(file)]
+
+
 # ------------------------------------------------------------------------------------------------------------ the queue
 
 
