@@ -26,6 +26,7 @@ __all__ = [
     "Export",
     "Files",
     "Lineage",
+    "Origins",
     "Reader",
     "Record",
     "Redactor",
@@ -133,9 +134,10 @@ class SessionInfo:
     parent: str | None = None
     lineage: Lineage | None = None
     messages: int | None = None
-    """Live messages."""
+    """Live messages: rows of Hermes' record, which each tool result is by itself (`satchel.formats.parted`)."""
     compacted: int | None = None
     rewound: int | None = None
+    """Those that were taken back, and those beside the main line; `extra["beside"]` is how many of the latter there are."""
     tool_calls: int = 0
     usage: Usage = field(default_factory=Usage)
     cost: float | None = None
@@ -220,6 +222,19 @@ class Files(Protocol):
         ...
 
 
+@runtime_checkable
+class Origins(Protocol):
+    """What a store can do whose sessions were another agent's before they were written into it: say whose, and what it kept."""
+
+    def origin(self, session_id: str, /) -> Dialect | None:
+        """Return the dialect of the records that a session was made of; None where it has always been in its own."""
+        ...
+
+    def native(self, session_id: str, /) -> Iterator[Record] | None:
+        """Yield these records, as far as they were kept; None where none were."""
+        ...
+
+
 class Reader(Protocol):
     """A format that can be read. A module or an object with these three."""
 
@@ -265,6 +280,7 @@ class Written:
         line: 1-based line in that file, where one line is one session, else None.
         messages, compacted, rewound: Messages written, by state.
         content_digest: The digest of what was written, where that is not the session's records but rows made from them.
+        native_digest: The digest of the original records that were written beside these rows, None where none were.
         losses: What the format could not hold: what, and how many times.
     """
 
@@ -274,6 +290,7 @@ class Written:
     compacted: int = 0
     rewound: int = 0
     content_digest: str | None = None
+    native_digest: str | None = None
     losses: Mapping[str, int] = field(default_factory=dict)
 
 
@@ -304,6 +321,14 @@ class SessionView(Protocol):
 
     def files(self, segment: int = -1, /) -> Iterator[tuple[str, Path]]:
         """Yield the files that a segment consists of, its transcript first, as `Files.files` does; none where it has none."""
+        ...
+
+    def origin(self, segment: int = -1, /) -> Dialect | None:
+        """Return the dialect of the agent's own records of a segment; None where that is Hermes'."""
+        ...
+
+    def native(self, segment: int = -1, /) -> Iterator[Record] | None:
+        """Yield the agent's own records of a segment; None where there are none."""
         ...
 
 

@@ -33,6 +33,7 @@ __all__ = [
     "conversation",
     "facts",
     "found_session",
+    "hidden",
     "message_json",
     "recap",
     "session_json",
@@ -165,9 +166,16 @@ def _times(info: SessionInfo) -> str:
     return f"{start} to {end}" + (f" ({info.end_reason})" if info.end_reason else "")
 
 
+def hidden(info: SessionInfo) -> list[tuple[int, str]]:
+    """Return how many messages of a session are not live, each number with what became of those."""
+    beside = int(info.extra.get("beside", 0))
+    states = ((info.compacted or 0, "compacted"), ((info.rewound or 0) - beside, "taken back"), (beside, "beside the main line"))
+    return [(number, what) for number, what in states if number]
+
+
 def _counts(info: SessionInfo) -> str:
     parts = [f"{info.messages or 0:,}"]
-    parts += [f"{number:,} {what}" for number, what in ((info.compacted, "compacted"), (info.rewound, "taken back")) if number]
+    parts += [f"{number:,} {what}" for number, what in hidden(info)]
     if info.tool_calls:
         parts.append(count(info.tool_calls, "tool call"))
     return ", ".join(parts)

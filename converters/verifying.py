@@ -65,13 +65,16 @@ def _content(
     expected = _explained(name, sessions, findings)
     line: int | None = None
     digests: list[Any] = []
+    unknown = 0
 
     def close() -> None:
         """Compare what a line said with what the manifest says of it."""
+        nonlocal unknown
         if not digests:
             return
         wanted = next(expected, None)
         findings.extend(_differences(name, digests, wanted))
+        unknown += digests[-1].native_digest is not None and (wanted or {}).get("native_digest") is None
 
     for found in read_back(Path(path), update=update):
         if not hasattr(found, "content_digest"):
@@ -83,6 +86,9 @@ def _content(
             line = found.line
         digests.append(found)
     close()
+    if unknown:
+        text = f"{name}: the original records of {unknown} of its lines were not compared: its manifest has no digest of them"
+        findings.append(Finding("unchecked", name, text))
     for left in expected:
         if left.get("content_digest") is not None or left.get("line") is not None:
             findings.append(Finding("content", name, f"{name}: session {left.get('session_id')} is listed and not there"))
@@ -122,6 +128,12 @@ def _differences(name: str, digests: Sequence[Any], wanted: Mapping[str, Any] | 
     digest = wanted.get("content_digest")
     if digest is not None and digest != lineage_digest([d.content_digest for d in digests]):
         yield Finding("content", name, f"{where}: session {tip.session_id} does not say what it said when it was written")
+    native = wanted.get("native_digest")
+    if native is not None and native != tip.native_digest:
+        what = "are not those that were written" if tip.native_digest is not None else "are not there any more"
+        yield Finding("content", name, f"{where}: the original records of session {tip.session_id} {what}")
+    elif tip.fault is not None:
+        yield Finding("content", name, f"{where}: session {tip.session_id}: {tip.fault}")
     for key in ("messages", "compacted", "rewound"):
         found = sum(getattr(d, key) for d in digests)
         if wanted.get(key) not in (None, found):

@@ -240,7 +240,8 @@ class Figures:
 
     Attributes:
         bytes: Size of the store's file; for a database without what lies beside it.
-        messages: Of every state; of these `compacted` and `rewound` are out of the model's sight.
+        messages: Of every state; of these `compacted` and `rewound` are out of the model's sight, and `beside` of the latter were
+            not taken back but stand beside the main line.
         cost: US dollars: the actual cost of a session, else the estimated one.
         oldest: The earliest start; `newest` is the latest activity, both in seconds since the epoch.
         sources, models: By name; None where a session has none.
@@ -257,6 +258,7 @@ class Figures:
     messages: int = 0
     compacted: int = 0
     rewound: int = 0
+    beside: int = 0
     tool_calls: int = 0
     input: int = 0
     output: int = 0
@@ -279,6 +281,7 @@ class Figures:
         self.messages += messages
         self.compacted += info.compacted or 0
         self.rewound += info.rewound or 0
+        self.beside += int(info.extra.get("beside", 0))
         self.tool_calls += info.tool_calls
         for name in ("input", "output", "cache_read", "cache_write", "reasoning"):
             setattr(self, name, getattr(self, name) + getattr(info.usage, name))

@@ -19,6 +19,7 @@ from satchel.errors import JsonError, NotAStore, NotFound, StoreError
 from satchel.events import Listener, StoreOpened
 from satchel.formats.log_lines import LINE, LogFile, canonical, unheard
 from satchel.formats.model import Entry, Message, ToolCall
+from satchel.formats.parted import rows
 from satchel.formats.prompt_history import History
 from satchel.formats.told import Told
 from satchel.jsontext import loads
@@ -197,6 +198,9 @@ def counted(info: SessionInfo, entries: Iterable[Entry], *, newest: float | None
     """
     Return a session's info with what its entries add up to: messages by state, calls, tokens, cost, and the newest time.
 
+    A message counts as often as it is a row in Hermes' record (`satchel.formats.parted`), and one beside the main line as
+    rewound, as in an export; `extra["beside"]` says how many of those there are.
+
     Args:
         newest: A time that is known from elsewhere.
     """
@@ -207,7 +211,7 @@ def counted(info: SessionInfo, entries: Iterable[Entry], *, newest: float | None
     for entry in entries:
         if not isinstance(entry, Message):
             continue
-        states[entry.state] += 1
+        states[entry.state] += rows(entry)
         if entry.time is not None and (newest is None or entry.time > newest):
             newest = entry.time
         calls += sum(isinstance(block, ToolCall) for block in entry.blocks)
@@ -223,7 +227,8 @@ def counted(info: SessionInfo, entries: Iterable[Entry], *, newest: float | None
         info,
         messages=states["live"],
         compacted=states["compacted"],
-        rewound=states["rewound"],
+        rewound=states["rewound"] + states["sidechain"],
+        extra={**info.extra, "beside": states["sidechain"]} if states["sidechain"] else info.extra,
         last_active=newest if newest is not None else info.started_at,
         tool_calls=calls,
         cost=cost,

@@ -128,7 +128,9 @@ def _facts(store: Checked) -> list[tuple[str, str]]:
         facts += [("open in", _holders(store))]
     counts = ((figures.live, "live"), (figures.archived, "archived"), (figures.pinned, "pinned"))
     facts.append(("sessions", _counted(figures.sessions, counts)))
-    facts.append(("messages", _counted(figures.messages, ((figures.compacted, "compacted"), (figures.rewound, "taken back")))))
+    taken_back = figures.rewound - figures.beside
+    hidden = ((figures.compacted, "compacted"), (taken_back, "taken back"), (figures.beside, "beside the main line"))
+    facts.append(("messages", _counted(figures.messages, hidden)))
     if store.unknown:
         facts.append(("not known", _unknown(store)))
     if store.format == "hermes":

@@ -78,15 +78,14 @@ def _stream_json(found: Found, every: bool) -> None:
 
 
 def _show(found: Found, every: bool) -> None:
-    from satchel.showing import conversation, facts
+    from satchel.showing import conversation, facts, hidden
 
     info = found.info
     put((terminal_line(info.title or "(no title)", columns()), "bold"))
     print_facts(facts(found))
     for line in conversation(found.messages(every=every), width=columns(), every=every):
         put(*line)
-    hidden = [(info.compacted or 0, "compacted"), (info.rewound or 0, "taken back")]
-    words = " and ".join(f"{number:,} {what}" for number, what in hidden if number)
+    words = " and ".join(f"{number:,} {what}" for number, what in hidden(info))
     if words and not every:
         put()
         put((f"({words} messages are not shown; --all shows them)", "dim"))

@@ -17,6 +17,7 @@ from satchel.contracts import Export, SessionView, Stream, Target, Written
 from satchel.errors import StoreChanged, StoreError, TargetError, UsageError
 from satchel.events import Listener, Problem
 from satchel.formats.model import Message
+from satchel.formats.parted import rows
 from satchel.formats.regular import open_regular
 from satchel.jsontext import dumps
 from satchel.naming import safe_id
@@ -80,7 +81,7 @@ class NativeExport:
                     self._copy(name, path)
             for entry in session.entries(segment):
                 if isinstance(entry, Message):
-                    counts[entry.state] += 1
+                    counts[entry.state] += rows(entry)
         rewound = counts["rewound"] + counts["sidechain"]
         return Written(file=first, messages=counts["live"], compacted=counts["compacted"], rewound=rewound)
 

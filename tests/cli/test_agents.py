@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 from collections.abc import Callable
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 from zlib import crc32
@@ -83,6 +84,139 @@ def test_an_export_of_an_agents_sessions_is_verified_and_read_back(
     assert {line["id"]: len(line["messages"]) for line in lines} == {
         line["id"]: len(line["messages"]) for line in map(json.loads, Path(again).read_bytes().splitlines())
     }
+
+
+@pytest.mark.parametrize("options", [["--raw"], [], ["--raw", "--lineage", "logical"]])
+@pytest.mark.parametrize("agent", ["claude", "codex", "legacy"])
+def test_an_export_of_an_export_is_the_same(
+    satchel: Callable[..., Any], homes: dict[str, Path], tmp_path: Path, agent: str, options: list[str]
+) -> None:
+    """It lost the dialect and the original lines, and its sessions were Hermes' from then on."""
+    first, second = tmp_path / "a.jsonl", tmp_path / "b.jsonl"
+    assert 0 == satchel("export", first, "--from", agent, *options).status
+    assert 0 == satchel("export", second, "--from", first, *options).status
+    assert first.read_bytes() == second.read_bytes()
+    said = [
+        [(line["agent"], line["content_digest"], line.get("native_digest")) for line in _sessions(out)] for out in (first, second)
+    ]
+    assert said[0] == said[1]
+    assert {"hermes" if agent == "legacy" else agent} == {one for one, _, _ in said[0]}
+    assert all(("--raw" in options) is (digest is not None) for _, _, digest in said[0])
+    assert 0 == satchel("verify", second, "--content").status
+    infos = [
+        json.loads(satchel("list", "--limit", "0", "--json", "--include-archived", "--from", one).out) for one in (agent, first)
+    ]
+    known = [{row["id"]: (row["agent"], row["parent"], row["lineage"]) for row in rows} for rows in infos]
+    assert known[0] == known[1]
+
+
+def _sessions(out: Path) -> list[dict[str, Any]]:
+    lines = map(json.loads, out.with_name(f"{out.name}.manifest.jsonl").read_bytes().splitlines())
+    return [line for line in lines if line["type"] == "session"]
+
+
+def test_segments_of_one_line_keep_their_own_original_lines(satchel: Callable[..., Any], tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    _claude(home, 1, ["one", "two"])
+    _claude(home, 2, ["one", "two", "three"])
+    both, apart, single = tmp_path / "both.jsonl", tmp_path / "apart.jsonl", tmp_path / "single.jsonl"
+    assert 0 == satchel("export", both, "--from", home, "--raw", "--lineage", "logical").status
+    (line,) = map(json.loads, both.read_bytes().splitlines())
+    assert [2, 3] == [part["records"] for part in line["satchel"]["native_parts"]]
+    assert 0 == satchel("export", apart, "--from", both, "--raw").status
+    assert 0 == satchel("export", single, "--from", home, "--raw").status
+    kept = [[json.loads(line)["satchel"] for line in out.read_bytes().splitlines()] for out in (apart, single)]
+    assert [one["native"] for one in kept[0]] == [one["native"] for one in kept[1]]
+
+
+@pytest.mark.parametrize("change", ["byte", "missing", "added", "gone", "all of it"])
+def test_a_change_of_the_original_lines_is_found(
+    satchel: Callable[..., Any], homes: dict[str, Path], tmp_path: Path, change: str
+) -> None:
+    """Nothing looked at them: the rows were as they should be, and the file had a manifest that said so."""
+    out = tmp_path / "out.jsonl"
+    assert 0 == satchel("export", out, "--from", "claude", "--raw").status
+    lines = [json.loads(line) for line in out.read_bytes().splitlines()]
+    extra = next(line["satchel"] for line in lines if len(line["satchel"]["native"]) > 2)
+    at = next(at for at, one in enumerate(extra["native"]) if isinstance(one, str))
+    if change == "byte":
+        extra["native"][at] = extra["native"][at].replace("{", "{ ", 1)
+    elif change == "missing":
+        del extra["native"][at]
+    elif change == "added":
+        extra["native"].append("{}\n")
+    else:
+        del extra["native"]
+        if change == "all of it":
+            del extra["native_parts"]
+    _put(out, b"".join(json.dumps(line, separators=(",", ":"), ensure_ascii=False).encode() + b"\n" for line in lines))
+    assert 0 == satchel("verify", out).status
+    done = satchel("verify", out, "--content")
+    assert 1 == done.status
+    assert "original records" in done.out + done.err
+    if change != "all of it":
+        again = satchel("export", tmp_path / "again.jsonl", "--from", out, "--raw")
+        assert 3 == again.status
+        assert "original records" in again.err
+
+
+def test_original_lines_without_a_digest_are_read_and_that_is_said(
+    satchel: Callable[..., Any], homes: dict[str, Path], tmp_path: Path
+) -> None:
+    out, again = tmp_path / "out.jsonl", tmp_path / "again.jsonl"
+    assert 0 == satchel("export", out, "--from", "claude", "--raw").status
+    lines = [json.loads(line) for line in out.read_bytes().splitlines()]
+    kept = [line["satchel"]["native"] for line in lines]
+    for line in lines:
+        del line["satchel"]["native_parts"]
+    _put(out, b"".join(json.dumps(line, separators=(",", ":")).encode() + b"\n" for line in lines), "native_digest")
+    done = satchel("verify", out, "--content")
+    assert 0 == done.status
+    assert f"the original records of {len(lines)} of its lines were not compared" in done.err
+    assert 0 == satchel("export", again, "--from", out, "--raw").status
+    assert kept == [json.loads(line)["satchel"]["native"] for line in again.read_bytes().splitlines()]
+
+
+def _put(out: Path, data: bytes, *without: str) -> None:
+    """Put bytes in the place of an export, with a manifest that fits them but for what it says of their content."""
+    out.write_bytes(data)
+    manifest = out.with_name(f"{out.name}.manifest.jsonl")
+    lines = [json.loads(line) for line in manifest.read_bytes().splitlines()]
+    for line in lines:
+        for key in without:
+            line.pop(key, None)
+        if line["type"] == "file":
+            line |= {"bytes": len(data), "sha256": sha256(data).hexdigest()}
+    *above, totals = lines
+    totals |= {"bytes": len(data)}
+    del totals["sha256"]
+    text = b"".join(json.dumps(line, separators=(",", ":")).encode() + b"\n" for line in [*above, totals])[:-2]
+    manifest.write_bytes(text + b',"sha256":"%s"}\n' % sha256(text).hexdigest().encode())
+
+
+@pytest.mark.parametrize("agent", ["claude", "codex", "legacy"])
+def test_messages_are_counted_alike_everywhere(
+    satchel: Callable[..., Any], homes: dict[str, Path], tmp_path: Path, agent: str
+) -> None:
+    """A list counted what was said, and an export the rows that it made of it: one for each tool result."""
+    out, copy = tmp_path / "out.jsonl", tmp_path / "copy"
+    done = json.loads(satchel("export", out, "--from", agent, "--json").out)
+    assert 0 == satchel("export", copy, "--from", agent, "--format", "native").status
+    rows = {
+        line["id"]: len(line["messages"]) + len(line["satchel"].get("hidden", ()))
+        for line in map(json.loads, out.read_bytes().splitlines())
+    }
+    for where in (agent, out):
+        listed = json.loads(satchel("list", "--limit", "0", "--json", "--include-archived", "--from", where).out)
+        assert rows == {row["id"]: row["message_count"] for row in listed}
+        assert sum(rows.values()) == json.loads(satchel("stats", "--json", "--from", where).out)["messages"]
+        for row in listed:
+            shown = json.loads(satchel("show", row["id"], "--json", "--from", where).out)
+            assert row["message_count"] == shown["message_count"]
+    assert sum(rows.values()) == done["messages"]
+    copied = [json.loads(line) for line in (copy / "manifest.jsonl").read_bytes().splitlines()]
+    for lines in (_sessions(out), copied):
+        assert rows == {line["session_id"]: line["message_count"] for line in lines if line["type"] == "session"}
 
 
 @pytest.mark.parametrize("agent", ["claude", "codex", "legacy"])
