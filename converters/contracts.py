@@ -24,8 +24,10 @@ __all__ = [
     "Dialect",
     "Drifting",
     "Export",
+    "Extents",
     "Files",
     "Lineage",
+    "Naming",
     "Origins",
     "Reader",
     "Record",
@@ -235,6 +237,15 @@ class Origins(Protocol):
         ...
 
 
+@runtime_checkable
+class Extents(Protocol):
+    """What a store can do whose files may grow while they are read: say how far each belongs to what is read."""
+
+    def extent(self, path: Path, /) -> int | None:
+        """Return how many bytes of one of its `files` are read, from the first one on; None where all of it is."""
+        ...
+
+
 class Reader(Protocol):
     """A format that can be read. A module or an object with these three."""
 
@@ -246,6 +257,15 @@ class Reader(Protocol):
 
     def open(self, path: Path, /, *, listen: Listener, private: bool = False) -> Store:
         """Open the store at the path; with `private`, from a copy that nobody else can change. Raises StoreError."""
+        ...
+
+
+@runtime_checkable
+class Naming(Protocol):
+    """What a reader can do whose agent names a session's file after it: say how, for one that comes without a name."""
+
+    def own_name(self, path: Path, /) -> str | None:
+        """Return the name, without a folder, that its agent would give the file at a path; None where that is not to be told."""
         ...
 
 
@@ -321,6 +341,10 @@ class SessionView(Protocol):
 
     def files(self, segment: int = -1, /) -> Iterator[tuple[str, Path]]:
         """Yield the files that a segment consists of, its transcript first, as `Files.files` does; none where it has none."""
+        ...
+
+    def extent(self, path: Path, /) -> int | None:
+        """Return how many bytes of one of these files are read; None where all of it is."""
         ...
 
     def origin(self, segment: int = -1, /) -> Dialect | None:

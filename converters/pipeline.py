@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal
 
-from satchel.contracts import Dialect, Files, Origins, Record, Redactor, SessionInfo, Store, Written
+from satchel.contracts import Dialect, Extents, Files, Origins, Record, Redactor, SessionInfo, Store, Written
 from satchel.digest import ContentDigest, lineage_digest
 from satchel.errors import StoreChanged, TargetError, UsageError
 from satchel.events import Event, Listener, Problem, Progress, SessionFinished, SessionStarted, Totals, ignore
@@ -153,6 +153,10 @@ class View:
         """Yield the files that a segment consists of."""
         if isinstance(self._store, Files):
             yield from self._store.files(self._ids[segment])
+
+    def extent(self, path: Path) -> int | None:
+        """Return how many bytes of one of these files are read; None where all of it is."""
+        return self._store.extent(path) if isinstance(self._store, Extents) else None
 
     def origin(self, segment: int = -1) -> Dialect | None:
         """Return the dialect of the agent's own records of a segment; None where that is Hermes'."""

@@ -15,12 +15,12 @@ from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from satchel.contracts import Store
+from satchel.contracts import Naming, Store
 from satchel.errors import NotAStore, NotFound, StoreError, UsageError
 from satchel.events import Listener, Problem, ignore
 from satchel.formats import registry
 
-__all__ = ["Source", "find", "find_all", "of_agents", "open_all", "real_path", "spare"]
+__all__ = ["Source", "find", "find_all", "is_stdin", "of_agents", "open_all", "real_path", "spare"]
 
 AGENTS = ("hermes", "claude", "codex", "legacy")
 """What `--from` takes for the stores that an agent leaves in its home; "legacy" are Hermes' session files."""
@@ -203,26 +203,41 @@ def _from_stdin() -> Source:
     import shutil
     import tempfile
 
-    handle, name = tempfile.mkstemp(prefix="satchel-stdin-")
-    path = Path(name)
-    _SPOOLED.append(path)
+    folder = Path(tempfile.mkdtemp(prefix=_STDIN))
+    _SPOOLED.append(folder)
+    path = folder / "stdin"
     try:
-        with os.fdopen(handle, "wb") as spool:
+        with path.open("xb") as spool:
             shutil.copyfileobj(sys.stdin.buffer, spool, 1 << 20)
-        return Source(registry.detect(path).name, path)
+        reader = registry.detect(path)
+        # Readers and copies go by names where a log does not say whose it is, and equal input shall give equal output.
+        own = reader.own_name(path) if isinstance(reader, Naming) else None
+        return Source(reader.name, path.rename(folder / (own or "stdin")))
     except NotAStore:
         raise NotAStore("standard input holds nothing that Satchel reads", subject="-") from None
     except OSError as error:
         raise StoreError(f"standard input can't be kept for reading: {error.strerror}", subject="-") from error
 
 
+_STDIN = "satchel-stdin-"
 _SPOOLED: list[Path] = []
+
+
+def is_stdin(path: Path) -> bool:
+    """Return whether a path is what standard input was kept in."""
+    return path.parent in _SPOOLED
 
 
 def forget_stdin() -> None:
     """Remove what standard input was kept in."""
     while _SPOOLED:
-        _SPOOLED.pop().unlink(missing_ok=True)
+        _remove(_SPOOLED.pop())
+
+
+def _remove(folder: Path) -> None:
+    import shutil
+
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 def spare(sources: Sequence[Source], output: str | os.PathLike[str], *, file_name: str = "") -> None:

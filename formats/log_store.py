@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import Any, Generic, Protocol, Self, TypeVar
 
 from satchel.contracts import Claim, Record, SessionInfo, Usage
-from satchel.errors import JsonError, NotAStore, NotFound, StoreError
+from satchel.errors import JsonError, NotAStore, NotFound, StoreChanged, StoreError
 from satchel.events import Listener, StoreOpened
 from satchel.formats.log_lines import LINE, LogFile, canonical, unheard
 from satchel.formats.model import Entry, Message, ToolCall
@@ -238,6 +238,18 @@ def counted(info: SessionInfo, entries: Iterable[Entry], *, newest: float | None
 
 # ---------------------------------------------------------------------------------------------------------- the store
 
+
+def _check(path: Path, seen: os.stat_result) -> None:
+    """Raise StoreChanged when a file is another one now, shorter, or was written anew; one that grew has what was read."""
+    try:
+        found = os.stat(path, follow_symlinks=False)
+    except OSError as error:
+        raise StoreChanged(f"{path} went away while it was read", subject=path) from error
+    anew = found.st_size == seen.st_size and found.st_mtime_ns != seen.st_mtime_ns
+    if (found.st_dev, found.st_ino) != (seen.st_dev, seen.st_ino) or found.st_size < seen.st_size or anew:
+        raise StoreChanged(f"{path} changed while it was read; try again", subject=path)
+
+
 Session = TypeVar("Session")
 
 
@@ -262,6 +274,8 @@ class LogStore(Generic[Session]):
         self._copy = copy
         self._now = time.time()
         self._read: dict[str, LogFile] = {}
+        self._beside: dict[Path, os.stat_result] = {}
+        self._extents: dict[Path, int] = {}
         self._sessions: dict[str, Session] = {}
         self._history = History(None, (), prompt_of=lambda record: None, report=unheard)
 
@@ -314,7 +328,32 @@ class LogStore(Generic[Session]):
         """Raise StoreChanged if a file that was read is another one now, or shorter."""
         for log in self._read.values():
             log.check()
+        for path, seen in self._beside.items():
+            _check(path, seen)
         self._history.check()
+
+    def extent(self, path: Path) -> int | None:
+        """
+        Return how many bytes of a file are read: as many as it had when it was opened, or first looked at.
+
+        None for one that is nowhere read.
+        """
+        if path not in self._extents:
+            self._extents |= {log.path: log.size for log in self._logs()}
+        if path in self._extents:
+            return self._extents[path]
+        try:
+            return self._first_seen(path, os.stat(path, follow_symlinks=False))
+        except OSError:
+            return None
+
+    def _first_seen(self, path: Path, found: os.stat_result) -> int:
+        """Keep how a file beside a log was when it was looked at first, and return how many bytes it had then."""
+        return self._beside.setdefault(path, found).st_size
+
+    def _logs(self) -> Iterable[LogFile]:
+        """Return the logs of all sessions."""
+        raise NotImplementedError
 
     def _get(self, session_id: str) -> Session:
         if session_id not in self._sessions:

@@ -25,11 +25,12 @@ from satchel.formats.hermes_rows import number, text_of
 from satchel.formats.log_lines import KEPT, LINE, LogFile, canonical
 from satchel.formats.log_store import counted, is_live
 from satchel.formats.told import Told
+from satchel.naming import safe_id
 
 if TYPE_CHECKING:
     from satchel.formats.model import Entry, Message
 
-__all__ = ["LegacyStore", "name", "open", "sniff"]
+__all__ = ["LegacyStore", "name", "open", "own_name", "sniff"]
 
 name = "legacy"
 
@@ -45,6 +46,15 @@ def sniff(path: Path) -> Claim | None:
     except (OSError, StoreError):
         return None
     return Claim(reader=name, why=f"a {found.kind.replace('_', ' ')} of a Hermes session") if found is not None else None
+
+
+def own_name(path: Path) -> str | None:
+    """Return the name that Hermes would give a file; of a transcript nothing but its name says whose it is."""
+    found = single(path)
+    before = {"snapshot": "session_", "saved": "session_", "request_dump": "request_dump_"}
+    if found is None or found.kind not in before:
+        return "stdin.jsonl"
+    return f"{before[found.kind]}{safe_id(found.id)}.json"
 
 
 def open(path: Path, *, listen: Listener, private: bool = False, known: Callable[[str], bool] | None = None) -> LegacyStore:
@@ -184,7 +194,11 @@ class LegacyStore:
 
     def files(self, session_id: str) -> Iterator[tuple[str, Path]]:
         """Yield the files of a session, each by its name relative to the store, and its path. Raises NotFound."""
-        return ((file.name, file.path) for file in self._of(session_id))
+        return ((file.name, self._log(file).path) for file in self._of(session_id))
+
+    def extent(self, path: Path) -> int | None:
+        """Return how many bytes of one of these files are read: as many as it had when it was opened."""
+        return next((log.size for log in self._logs.values() if log.path == path), None)
 
     def facts(self) -> dict[str, Any]:
         """Return what is known of the files: JSON-ready."""

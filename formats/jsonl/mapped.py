@@ -70,6 +70,10 @@ class Mapped:
         """Yield nothing: rows are made."""
         yield from ()
 
+    def extent(self, path: Path) -> int | None:
+        """Return None: there are no files."""
+        return None
+
     def origin(self, segment: int = -1) -> Dialect | None:
         """Return the dialect that the session's own records have."""
         return self._session.origin(segment)

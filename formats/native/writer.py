@@ -78,7 +78,7 @@ class NativeExport:
                 self._write_records(session, segment, next(iter(named)))
             else:
                 for name, path in named.items():
-                    self._copy(name, path)
+                    self._copy(name, path, session)
             for entry in session.entries(segment):
                 if isinstance(entry, Message):
                     counts[entry.state] += rows(entry)
@@ -93,10 +93,11 @@ class NativeExport:
             found = f"store-{number}/{relative}"
         return found
 
-    def _copy(self, named: str, path: Path | None) -> None:
+    def _copy(self, named: str, path: Path | None, session: SessionView) -> None:
         if named in self._written or path is None:
             return
         self._written[named] = path
+        extent = session.extent(path)
         try:
             file = open_regular(path)
         except OSError as error:
@@ -108,7 +109,7 @@ class NativeExport:
             except TargetError as error:
                 self._listen(Problem(str(path), f"it can't be copied: {error.message}", "loss", 1))
                 return
-            for piece in _pieces(file, path):
+            for piece in _pieces(file, path, extent):
                 stream.write(piece)
         self._target.finish(stream)
 
@@ -128,10 +129,10 @@ class NativeExport:
             self._target.finish(stream)
 
 
-def _pieces(file: io.FileIO, path: Path) -> Iterator[bytes]:
-    """Yield the bytes of a file, as many as it has now: what is appended meanwhile is for the next time."""
+def _pieces(file: io.FileIO, path: Path, extent: int | None) -> Iterator[bytes]:
+    """Yield so many bytes of a file, or as many as it has now: what was appended meanwhile is for the next time."""
     try:
-        left = os.fstat(file.fileno()).st_size
+        left = os.fstat(file.fileno()).st_size if extent is None else extent
         while left and (piece := file.read(min(left, _CHUNK))):
             left -= len(piece)
             yield piece

@@ -487,3 +487,100 @@ def test_strict_is_for_doctor_too(satchel: Callable[..., Any], tmp_path: Path) -
     with next(_project(home).iterdir()).open("a") as file:
         file.write('{"torn\n')
     assert [0, 3] == [satchel("doctor", "--from", home, *more).status for more in ((), ("--strict",))]
+
+
+def _appended(monkeypatch: pytest.MonkeyPatch, path: Path, data: bytes) -> None:
+    """Let a file grow just before it is copied."""
+    from satchel.formats.native import writer
+    from satchel.formats.regular import open_regular
+
+    def grown(wanted: Path) -> Any:
+        if wanted == path:
+            with path.open("ab") as file:
+                file.write(data)
+        return open_regular(wanted)
+
+    monkeypatch.setattr(writer, "open_regular", grown)
+
+
+@pytest.mark.parametrize("agent", ["claude", "codex", "legacy"])
+def test_a_copy_of_a_file_that_grows_is_what_was_read(
+    satchel: Callable[..., Any], homes: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, agent: str
+) -> None:
+    """It had lines more than its digests are of, and half a line at the end."""
+    inside = {"claude": "projects/*/*-000000000001.jsonl", "codex": "sessions/**/rollout-*.jsonl", "legacy": "sessions/2*.jsonl"}
+    log = sorted(homes[agent].glob(inside[agent]))[0]
+    before, name = log.read_bytes(), log.relative_to(homes[agent]).as_posix()
+    _appended(monkeypatch, log, before.splitlines()[-1] + b'\n{"half a li')
+    assert 0 == satchel("export", tmp_path / "copy", "--from", agent, "--format", "native").status
+    assert before < log.read_bytes()
+    assert before == (tmp_path / "copy" / name).read_bytes()
+    again = satchel("export", tmp_path / "again", "--from", tmp_path / "copy" / name, "--format", "native")
+    assert 0 == again.status
+    said = []
+    for folder in (tmp_path / "copy", tmp_path / "again"):
+        lines = map(json.loads, (folder / "manifest.jsonl").read_bytes().splitlines())
+        said.append([line["content_digest"] for line in lines if (line.get("file") or "").endswith(log.name)])
+    assert said[0]
+    assert said[0] == said[1] or agent == "legacy"
+
+
+def test_a_file_beside_a_log_that_grows_is_copied_as_it_was_read(
+    satchel: Callable[..., Any], homes: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    side = sorted((homes["claude"] / "projects").rglob("tool-results/*"))[0]
+    before = side.read_bytes()
+    _appended(monkeypatch, side, b"more")
+    assert 0 == satchel("export", tmp_path / "copy", "--from", "claude", "--format", "native").status
+    assert before == (tmp_path / "copy" / side.relative_to(homes["claude"])).read_bytes()
+
+
+def test_a_file_beside_a_log_that_is_written_anew_is_read_again(
+    satchel: Callable[..., Any], homes: dict[str, Path], tmp_path: Path
+) -> None:
+    from satchel.errors import StoreChanged
+    from satchel.events import ignore
+    from satchel.formats.claude_code import reader
+
+    side = sorted((homes["claude"] / "projects").rglob("tool-results/*"))[0]
+    with reader.open(homes["claude"], listen=ignore) as store:
+        list(store.records(MAIN))
+        store.check()
+        side.write_bytes(side.read_bytes()[::-1])
+        os.utime(side, ns=(1, 1))
+        with pytest.raises(StoreChanged, match=side.name):
+            store.check()
+
+
+@pytest.mark.parametrize(
+    ("agent", "inside", "named"),
+    [
+        ("claude", "projects/*/*-000000000001.jsonl", f"{MAIN}.jsonl"),
+        ("claude", "projects/*/*/subagents/agent-*.jsonl", None),
+        # The time in its name is local there, and nothing in it says of which place.
+        ("codex", "sessions/**/rollout-*.jsonl", "rollout-2026-01-05T10-00-00-0197a000-0000-7000-8000-000000000001.jsonl"),
+        ("legacy", "sessions/2*.jsonl", "stdin.jsonl"),
+        ("legacy", "sessions/session_*.json", None),
+    ],
+)
+def test_a_log_from_standard_input_has_the_name_that_its_agent_gives_it(
+    process: Callable[..., Any], homes: dict[str, Path], tmp_path: Path, agent: str, inside: str, named: str | None
+) -> None:
+    """It had the random name of the file that it was kept in, and where nothing else says so, that was the session's id too."""
+    log = sorted(homes[agent].glob(inside))[0]
+    runs = []
+    for number in (1, 2):
+        copy = tmp_path / f"copy-{number}"
+        done = process("export", copy, "--from", "-", "--format", "native", stdin=log.read_bytes())
+        assert 0 == done.status
+        runs.append({path.name: path.read_bytes() for path in copy.iterdir()})
+    assert runs[0] == runs[1]
+    assert {"SHA256SUMS", "manifest.jsonl", named or log.name} == runs[0].keys()
+    assert log.read_bytes() == runs[0][named or log.name]
+
+
+def test_a_history_of_prompts_is_read_from_standard_input(process: Callable[..., Any], homes: dict[str, Path]) -> None:
+    for agent in ("claude", "codex"):
+        done = process("list", "--from", "-", "--json", stdin=(homes[agent] / "history.jsonl").read_bytes())
+        assert 0 == done.status
+        assert {agent} == {row["agent"] for row in json.loads(done.out)}

@@ -91,6 +91,9 @@ class _View:
     def files(self, segment: int = -1, /) -> Iterator[tuple[str, Path]]:
         yield from ()
 
+    def extent(self, path: Path, /) -> int | None:
+        return None
+
     def origin(self, segment: int = -1, /) -> str | None:
         return self.dialect
 

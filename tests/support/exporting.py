@@ -81,6 +81,9 @@ class View:
         if isinstance(self._store, Files):
             yield from self._store.files(self.ids[segment])
 
+    def extent(self, path: Path, /) -> int | None:
+        return None
+
     def origin(self, segment: int = -1, /) -> str | None:
         if self.dialect != "hermes":
             return self.dialect
