@@ -584,3 +584,16 @@ def test_a_history_of_prompts_is_read_from_standard_input(process: Callable[...,
         done = process("list", "--from", "-", "--json", stdin=(homes[agent] / "history.jsonl").read_bytes())
         assert 0 == done.status
         assert {agent} == {row["agent"] for row in json.loads(done.out)}
+
+
+def test_hermes_files_say_the_same_in_every_time_zone(
+    process: Callable[..., Any], homes: dict[str, Path], tmp_path: Path
+) -> None:
+    """Times without a zone were those of the machine that read them, and so the same files gave other exports elsewhere."""
+    outs = []
+    for number, zone in enumerate(("UTC", "Asia/Tokyo", "America/St_Johns")):
+        out = tmp_path / f"{number}.jsonl"
+        assert 0 == process("export", out, "--from", homes["legacy"] / "sessions", "--raw", env={"TZ": zone}).status
+        outs.append((out.read_bytes(), json.loads(process("list", "--from", out, "--json", env={"TZ": zone}).out)))
+    assert outs[0][0] == outs[1][0] == outs[2][0]
+    assert any((row["started_at"] or "").startswith("2025-12-03T08:15") for row in outs[0][1])
