@@ -19,6 +19,7 @@ from satchel.contracts import Naming, Store
 from satchel.errors import NotAStore, NotFound, StoreError, UsageError
 from satchel.events import Listener, Problem, ignore
 from satchel.formats import registry
+from satchel.formats.log_store import blocked
 
 __all__ = ["Source", "find", "find_all", "is_stdin", "of_agents", "open_all", "real_path", "spare"]
 
@@ -33,11 +34,16 @@ _HOMES = {
 
 
 class Source(NamedTuple):
-    """A store to be opened: its reader's name, its path, and the profile it belongs to."""
+    """
+    A store to be opened: its reader's name, its path, and the profile it belongs to.
+
+    `fault` says why nobody can tell whether it is one: its place is there, and can't be looked into.
+    """
 
     reader: str
     path: Path
     profile: str | None = None
+    fault: str | None = None
 
 
 def find(
@@ -112,9 +118,20 @@ def _of_hermes(profile: str | None, environ: Mapping[str, str], listen: Listener
 
 
 def of_agents(environ: Mapping[str, str]) -> list[Source]:
-    """Return the stores that are files, where their agents leave them; a home without a session is none."""
-    homes = ((agent, path) for agent, where in _HOMES.items() for path in import_module(where).homes(environ))
-    return [Source(agent, path) for agent, path in homes if registry.reader(agent).sniff(path) is not None]
+    """
+    Return the stores that are files, where their agents leave them; a home without a session is none.
+
+    One that can't be looked into is taken for a store: whoever opens it then says why that fails.
+    """
+    found: list[Source] = []
+    for agent, where in _HOMES.items():
+        module = import_module(where)
+        for path in module.homes(environ):
+            if registry.reader(agent).sniff(path) is not None:
+                found.append(Source(agent, path))
+            elif (fault := blocked(path, module.HOLD)) is not None:
+                found.append(Source(agent, path, fault=fault))
+    return found
 
 
 def _looked_at(environ: Mapping[str, str]) -> str:
@@ -160,7 +177,10 @@ def _at(path: Path, profile: str | None, listen: Listener) -> list[Source]:
     with suppress(NotAStore):
         return _of_folder(path)
 
+    faults: list[OSError] = []
+
     def tell(error: OSError) -> None:
+        faults.append(error)
         listen(Problem(str(error.filename or path), f"it can't be looked into, and is left out: {error.strerror or error}"))
 
     sources: list[Source] = []
@@ -183,6 +203,9 @@ def _at(path: Path, profile: str | None, listen: Listener) -> list[Source]:
                 continue
             except OSError as error:
                 tell(error)
+    if not sources and faults:
+        why = f"{faults[0].filename or path}: {faults[0].strerror or faults[0]}"
+        raise StoreError(f"{path} holds no session store as far as it can be looked into ({why})", subject=path)
     if not sources:
         raise NotAStore(f"{path} is a folder that holds no session store Satchel reads", subject=path)
     return sources

@@ -4,6 +4,7 @@ What stores have in common whose sessions are logs in a folder: how they are fou
 
 from __future__ import annotations
 
+import errno
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -24,7 +25,19 @@ from satchel.formats.prompt_history import History
 from satchel.formats.told import Told
 from satchel.jsontext import loads
 
-__all__ = ["LogStore", "Tell", "counted", "entries", "first_objects", "is_live", "open_tree", "second", "silent", "sniff_tree"]
+__all__ = [
+    "LogStore",
+    "Tell",
+    "blocked",
+    "counted",
+    "entries",
+    "first_objects",
+    "is_live",
+    "open_tree",
+    "second",
+    "silent",
+    "sniff_tree",
+]
 
 Tell = Callable[[str, str], None]
 """Hears of a place that can't be looked into, and why."""
@@ -35,6 +48,7 @@ _HEAD = 1 << 16
 _LONGEST = 64 << 20
 """A line that is longer, in bytes, is not looked at as a whole."""
 _LOOKS = 2_000
+_FOLDERS = 20_000
 
 
 def silent(where: str, what: str) -> None:
@@ -51,6 +65,35 @@ def entries(folder: Path, tell: Tell) -> list[os.DirEntry[str]]:
     except OSError as error:
         tell(str(folder), f"it can't be looked into, and is left out: {error.strerror or error}")
         return []
+
+
+def blocked(home: Path, names: Iterable[str]) -> str | None:
+    """
+    Say why nobody can tell whether there are sessions in a home: a folder or file that can't be looked into; None where all can.
+
+    Args:
+        names: Of the folders in it that hold sessions.
+    """
+    faults: list[OSError] = []
+
+    def hear(error: OSError) -> None:
+        if not isinstance(error, FileNotFoundError | NotADirectoryError):
+            faults.append(error)
+
+    try:
+        os.scandir(home).close()
+    except OSError as error:
+        hear(error)
+    looks = 0
+    for name in names if not faults else ():
+        for folder, _, files in os.walk(home / name, onerror=hear):
+            for path in (os.path.join(folder, file) for file in files if file.endswith((".json", ".jsonl", ".zst"))):
+                if not os.access(path, os.R_OK):
+                    hear(PermissionError(errno.EACCES, os.strerror(errno.EACCES), path))
+            looks += len(files) + 1
+            if faults or looks > _FOLDERS:
+                break
+    return f"{faults[0].filename or home} can't be looked into: {faults[0].strerror or faults[0]}" if faults else None
 
 
 def is_live(now: float, modified: float) -> bool:
@@ -152,6 +195,8 @@ def open_tree(
     store = make(path, tree, told, copy)
     if not store.has_sessions:
         store.close()
+        if told.lost is not None:
+            raise StoreError(f"{path} cannot be read: {told.lost}", subject=path)
         raise NotAStore(f"{path} holds no session of {store.called}", subject=path)
     return store
 

@@ -153,7 +153,10 @@ def _tell_others(stores: list[Any], quiet: bool) -> None:
     profiles = sum(store.reader == "hermes" for store in left)
     if profiles:
         say(f"{profiles} more Hermes profile{'s are' if profiles > 1 else ' is'} here; --profile all takes them too")
-    agents = sorted({store.reader for store in left} - {"hermes"})
+    for store in left:
+        if store.fault is not None:
+            say(f"there may be sessions of {store.reader} in {store.path}, which can't be read: {store.fault}")
+    agents = sorted({store.reader for store in left if store.fault is None} - {"hermes"})
     if agents:
         names = " and ".join(filter(None, (", ".join(agents[:-1]), agents[-1])))
         say(f"sessions of {names} are here too; {' '.join(f'--from {name}' for name in agents)} takes them")

@@ -103,6 +103,8 @@ class LegacyStore:
             self._look_around()
         else:
             self._add(single(path) or single(path, sure=False))
+        if not self._files and self._tell.lost is not None:
+            raise StoreError(f"{path} cannot be read: {self._tell.lost}", subject=path)
         if not self._files:
             raise NotAStore(f"{path} holds no session files of Hermes", subject=path)
 

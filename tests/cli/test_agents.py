@@ -597,3 +597,112 @@ def test_hermes_files_say_the_same_in_every_time_zone(
         outs.append((out.read_bytes(), json.loads(process("list", "--from", out, "--json", env={"TZ": zone}).out)))
     assert outs[0][0] == outs[1][0] == outs[2][0]
     assert any((row["started_at"] or "").startswith("2025-12-03T08:15") for row in outs[0][1])
+
+
+def _locked(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+    """Let nobody look into a folder; to root, which may look into any, its mode says nothing."""
+    scandir, stat = os.scandir, os.stat
+
+    def listed(path: Any = ".") -> Any:
+        if Path(path).is_relative_to(folder):
+            raise PermissionError(13, "Permission denied", str(path))
+        return scandir(path)
+
+    def looked_at(path: Any, *args: Any, **options: Any) -> Any:
+        if isinstance(path, str | os.PathLike) and folder in Path(path).parents:
+            raise PermissionError(13, "Permission denied", str(path))
+        return stat(path, *args, **options)
+
+    monkeypatch.setattr(os, "scandir", listed)
+    monkeypatch.setattr(os, "stat", looked_at)
+
+
+@pytest.mark.parametrize(
+    ("agent", "inside"),
+    [("claude", ""), ("claude", "projects"), ("codex", ""), ("codex", "sessions"), ("legacy", "sessions")],
+)
+def test_a_home_that_can_not_be_read_is_no_home_that_is_not_there(
+    satchel: Callable[..., Any], homes: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, agent: str, inside: str
+) -> None:
+    """A home of another's mode was passed over without a word, and `--from` said that there was none."""
+    for kept in ("history.jsonl", "archived_sessions", "pending_messages"):
+        shutil.rmtree(homes[agent] / kept, ignore_errors=True)
+        (homes[agent] / kept).unlink(missing_ok=True)
+    folder = homes[agent] / inside
+    _locked(monkeypatch, folder)
+    for words in (["list"], ["stats"]):
+        every = satchel(*words)
+        assert 3 == every.status
+        assert f"{homes[agent]}: " in every.err
+        assert "Permission denied" in every.err
+    for words in (["list", "--from", agent], ["export", str(tmp_path / "out.jsonl"), "--from", agent]):
+        named = satchel(*words)
+        assert 1 == named.status
+        assert f"{homes[agent]} cannot be read: " in named.err
+        assert "Permission denied" in named.err
+    store = next(one for one in json.loads(satchel("doctor", "--json").out)["stores"] if one["format"] == agent)
+    assert "cannot be read: " in store["error"]
+    told = satchel("export", tmp_path / "hermes.jsonl")
+    assert f"there may be sessions of {agent} in {homes[agent]}, which can't be read" in told.err
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may read every file")
+@pytest.mark.parametrize("inside", ["", "projects", "projects/-srv-harbour"])
+def test_a_home_without_permission_is_named(satchel: Callable[..., Any], homes: dict[str, Path], inside: str) -> None:
+    shutil.rmtree(homes["claude"] / "projects" / "-srv-boat", ignore_errors=True)
+    (homes["claude"] / "history.jsonl").unlink()
+    folder = homes["claude"] / inside
+    folder.chmod(0)
+    try:
+        done = satchel("list", "--from", "claude")
+    finally:
+        folder.chmod(0o700)
+    assert 1 == done.status
+    assert "Permission denied" in done.err
+
+
+def test_a_home_of_which_nobody_can_tell_is_looked_at(
+    satchel: Callable[..., Any], homes: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the folder above can't be searched, the home can't even be looked at."""
+    above = homes["claude"].parent / "closed"
+    above.mkdir()
+    homes["claude"] = homes["claude"].rename(above / "claude")
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(homes["claude"]))
+    _locked(monkeypatch, above)
+    done = satchel("list", "--from", "claude")
+    assert 1 == done.status
+    assert f"{homes['claude']} cannot be read: " in done.err
+
+
+def test_transcripts_are_found_however_deep_they_lie(satchel: Callable[..., Any], tmp_path: Path) -> None:
+    """Three folders below that of the projects was the end, and nothing said so."""
+    home = tmp_path / "home"
+    _claude(home, 1, ["one"])
+    log = next((home / "projects").rglob("*.jsonl"))
+    ids = []
+    for depth in (3, 4, 9, 30):
+        session = f"{depth:08d}-0000-4000-8000-000000000000"
+        folder = (home / "projects").joinpath(*map(str, range(depth)))
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / f"{session}.jsonl").write_text(log.read_text().replace("00000001-", f"{depth:08d}-"))
+        ids.append(session)
+    (folder / "loop").symlink_to(home / "projects", target_is_directory=True)
+    log.unlink()
+    for where in (home, home / "projects"):
+        rows = json.loads(satchel("list", "--limit", "0", "--json", "--from", where).out)
+        assert sorted(ids) == sorted(row["id"] for row in rows)
+    folder = (home / "projects").joinpath(*map(str, range(70)))
+    folder.mkdir(parents=True)
+    (folder / f"{session}.jsonl").write_text("{}\n")
+    assert "too deep among the folders of projects" in satchel("list", "--from", home).err
+
+
+def test_rollouts_are_found_however_deep_they_lie(satchel: Callable[..., Any], homes: dict[str, Path]) -> None:
+    rollout = sorted((homes["codex"] / "sessions").rglob("rollout-*.jsonl"))[0]
+    deep = (homes["codex"] / "sessions").joinpath(*map(str, range(12)))
+    deep.mkdir(parents=True)
+    before = json.loads(satchel("list", "--limit", "0", "--json", "--from", "codex", "--include-archived").out)
+    rollout.rename(deep / rollout.name)
+    after = json.loads(satchel("list", "--limit", "0", "--json", "--from", "codex", "--include-archived").out)
+    assert {row["id"] for row in before} == {row["id"] for row in after}
