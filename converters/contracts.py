@@ -17,9 +17,10 @@ from satchel.events import Listener
 from satchel.frozen import frozen
 
 if TYPE_CHECKING:
-    from satchel.formats.model import Entry
+    from satchel.formats.model import Entry, Message
 
 __all__ = [
+    "Beside",
     "Claim",
     "Dialect",
     "Drifting",
@@ -234,6 +235,29 @@ class Origins(Protocol):
 
     def native(self, session_id: str, /) -> Iterator[Record] | None:
         """Yield these records, as far as they were kept; None where none were."""
+        ...
+
+
+@runtime_checkable
+class Beside(Protocol):
+    """
+    What a store can do whose sessions a database may hold too: say what of them only it has.
+
+    Its `sessions` are then those that the database does not hold.
+    """
+
+    database: Store | None
+
+    def lacking(self, session_id: str, /) -> Iterator[Message]:
+        """Yield the messages of a session that the database lacks; none of a session that is not here."""
+        ...
+
+    def rest(self, session_id: str, /) -> SessionInfo | None:
+        """Return what the database lacks of a session as a session of its own; None where it has everything."""
+        ...
+
+    def is_rest(self, session_id: str, /) -> bool:
+        """Return whether this is the id of such a session."""
         ...
 
 

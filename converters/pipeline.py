@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal
 
-from satchel.contracts import Dialect, Extents, Files, Origins, Record, Redactor, SessionInfo, Store, Written
+from satchel.contracts import Beside, Dialect, Extents, Files, Origins, Record, Redactor, SessionInfo, Store, Written
 from satchel.digest import ContentDigest, lineage_digest
 from satchel.errors import StoreChanged, TargetError, UsageError
 from satchel.events import Event, Listener, Problem, Progress, SessionFinished, SessionStarted, Totals, ignore
@@ -221,7 +221,7 @@ def plan(
     tally: Tally | None = None,
 ) -> list[Plan]:
     """
-    Choose the sessions of opened stores, by a scan that parses no message.
+    Choose the sessions of opened stores, by a scan that parses no message; what only files hold of a session goes along with it.
 
     With `lineage="logical"` a chain of continuations is one item, taken when any of its segments is chosen.
 
@@ -250,8 +250,15 @@ def plan(
     for info in select(scan(), selection, ended_only=ended_only, hide_archived=hide_archived, tally=tally):
         chosen[info.extra.get(_PLACE, at)].add(info.id)
     plans: list[Plan] = []
+    every: dict[int, set[str]] = {}
     for (source, store), families, ids, written_by in zip(sources, hanging, chosen, agents, strict=True):
-        taken: set[str] = set()
+        if isinstance(store, Beside):
+            for session_id in every.get(id(store.database), ()):
+                rest = store.rest(session_id)
+                if rest is not None:
+                    families.add(rest)
+                    ids.add(rest.id)
+        taken = every[id(store)] = set()
         groups: list[list[list[str]]] = []
         for group in families.groups():
             items: list[list[str]] = []

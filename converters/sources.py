@@ -71,7 +71,7 @@ def find(
         if only_main and profile is None:
             main = [source for source in _of_hermes(None, environ, listen) if source.profile is None]
             if main:
-                return main
+                return _with_files(main)
         found = find_all(profile=profile, environ=environ, listen=listen if not only_main else ignore)
         if not found:
             raise NotFound(f"no session store was found (looked at {_looked_at(environ)}); name one with --from PATH")
@@ -82,6 +82,8 @@ def find(
             found = [s for s in find_all(profile=profile, environ=environ, listen=listen) if s.reader == word]
             if profile is None:
                 found = [source for source in found if source.profile is None] or found
+            if word == "hermes":
+                found = _with_files(found)
             if not found:
                 raise NotFound(
                     f"there is no {word} store here (looked at {_looked_at(environ)}); name it with --from PATH", subject=word
@@ -94,7 +96,8 @@ def find(
     unique: dict[str, Source] = {}
     for source in sources:
         unique.setdefault(f"{source.reader} {real_path(source.path)}", source)
-    return list(unique.values())
+    # A database is opened before the files beside it, which tell what it lacks.
+    return sorted(unique.values(), key=lambda source: source.reader == "legacy")
 
 
 def real_path(path: str | os.PathLike[str]) -> str:
@@ -108,7 +111,32 @@ def real_path(path: str | os.PathLike[str]) -> str:
 def find_all(*, profile: str | None = None, environ: Mapping[str, str] = os.environ, listen: Listener = ignore) -> list[Source]:
     """Return every store that is where its agent leaves it. Raises UsageError for a profile that is not there."""
     found = _of_hermes(profile, environ, listen)
-    return found if profile is not None and profile != "all" else found + of_agents(environ)
+    return _with_files(found) if profile is not None and profile != "all" else found + of_agents(environ)
+
+
+def _with_files(databases: list[Source]) -> list[Source]:
+    """Return databases of Hermes and the session files in the same homes: what only those hold belongs to the same sessions."""
+    found = list(databases)
+    for source in databases:
+        home = source.path.parent
+        if source.reader == "hermes" and source.path.name == "state.db":
+            found += _files_in(home)
+    return found
+
+
+def _files_in(home: Path) -> list[Source]:
+    from satchel.formats.hermes_legacy import homes
+
+    if not os.path.isdir(home / homes.HOLD[0]):
+        return []
+    return [source] if (source := _of_home("legacy", home, homes.HOLD)) is not None else []
+
+
+def _of_home(agent: str, path: Path, folders: Sequence[str]) -> Source | None:
+    if registry.reader(agent).sniff(path) is not None:
+        return Source(agent, path)
+    fault = blocked(path, folders)
+    return Source(agent, path, fault=fault) if fault is not None else None
 
 
 def _of_hermes(profile: str | None, environ: Mapping[str, str], listen: Listener) -> list[Source]:
@@ -126,11 +154,8 @@ def of_agents(environ: Mapping[str, str]) -> list[Source]:
     found: list[Source] = []
     for agent, where in _HOMES.items():
         module = import_module(where)
-        for path in module.homes(environ):
-            if registry.reader(agent).sniff(path) is not None:
-                found.append(Source(agent, path))
-            elif (fault := blocked(path, module.HOLD)) is not None:
-                found.append(Source(agent, path, fault=fault))
+        homes = (_of_home(agent, path, module.HOLD) for path in module.homes(environ))
+        found += (source for source in homes if source is not None)
     return found
 
 
@@ -173,7 +198,7 @@ def _at(path: Path, profile: str | None, listen: Listener) -> list[Source]:
     homes = [Source("hermes", found, name) for found, name in stores(path, listen=listen)]
     if homes:
         chosen = _of_profile(homes, profile)
-        return [source for source in chosen if source.profile is None] or chosen if profile is None else chosen
+        return _with_files([source for source in chosen if source.profile is None] or chosen if profile is None else chosen)
     with suppress(NotAStore):
         return _of_folder(path)
 
@@ -354,7 +379,7 @@ def open_all(
         database = databases.get(real_path(source.path))
         if source.reader == "legacy" and database is not None:
             # What the database of the same home holds is shown from there.
-            options["known"] = {info.id for info in database.sessions(counts=False)}.__contains__
+            options["database"] = database
         try:
             store = reader.open(source.path, listen=listen, private=private, **options)
         except StoreError as error:

@@ -13,6 +13,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from satchel.contracts import Beside
 from satchel.digest import content_digest, lineage_digest
 from satchel.errors import ManifestError, SatchelError, UsageError
 from satchel.events import Listener, ignore
@@ -141,6 +142,11 @@ def _differences(name: str, digests: Sequence[Any], wanted: Mapping[str, Any] | 
             yield Finding("content", name, text)
 
 
+def _is_rest(store: Store, ids: Sequence[str]) -> bool:
+    """Return whether these are sessions of what a store has, and the database beside it lacks."""
+    return isinstance(store, Beside) and all(map(store.is_rest, ids))
+
+
 def _said(store: Store, session_id: str) -> str:
     return content_digest(store.records(session_id), store.canonical, conversation=store.conversation)
 
@@ -169,7 +175,7 @@ def compare_with_sources(report: Report, sources: Sequence[Any], *, listen: List
             wanted, name = line.get("source_digest"), str(line.get("file") or "")
             if wanted is None:
                 continue
-            there = [store for store, names in zip(stores, known, strict=True) if names.issuperset(ids)]
+            there = [store for store, names in zip(stores, known, strict=True) if names.issuperset(ids) or _is_rest(store, ids)]
             if not there:
                 findings.append(
                     Finding("source", name, f"session {line.get('session_id')} is in none of the stores that were looked at")

@@ -73,7 +73,8 @@ def _stream_json(found: Found, every: bool) -> None:
     out.write(safe_json(session_json(found))[:-1] + b',"messages":[')
     for number, message in enumerate(found.messages(every=every)):
         out.write((b"," if number else b"") + safe_json(message_json(message, every=every)))
-    out.write(b"]}\n")
+    only = [message_json(message, every=every) for message in found.only_in_files]
+    out.write(b'],"messages_only_in_files":' + safe_json(only) + b"}\n")
     out.flush()
 
 
@@ -85,6 +86,11 @@ def _show(found: Found, every: bool) -> None:
     print_facts(facts(found))
     for line in conversation(found.messages(every=every), width=columns(), every=every):
         put(*line)
+    if found.only_in_files:
+        put()
+        put(("Only in files: Hermes' database lacks these messages", "bold"))
+        for line in conversation(found.only_in_files, width=columns(), every=every):
+            put(*line)
     words = " and ".join(f"{number:,} {what}" for number, what in hidden(info))
     if words and not every:
         put()

@@ -65,7 +65,7 @@ def test_an_export_takes_hermes_database_and_says_what_else_is_there(
     satchel: Callable[..., Any], homes: dict[str, Path], tmp_path: Path
 ) -> None:
     done = satchel("export", str(tmp_path / "out.jsonl"))
-    assert "sessions of claude, codex and legacy are here too; --from claude --from codex --from legacy takes them" in done.err
+    assert "sessions of claude and codex are here too; --from claude --from codex takes them" in done.err
 
 
 @pytest.mark.parametrize("agent", ["claude", "codex", "legacy"])
@@ -270,7 +270,7 @@ def test_a_folder_of_mixed_things_gives_each_once(satchel: Callable[..., Any], h
     mixed = tmp_path / "mixed"
     shutil.copytree(homes["claude"], mixed / "old laptop" / "claude")
     shutil.copytree(FIXTURES / "hermes_legacy" / "home" / "sessions", mixed / "hermes" / "sessions")
-    satchel("export", str(mixed / "export.jsonl"), "--no-manifest")
+    satchel("export", str(mixed / "export.jsonl"), "--no-manifest", "--from", homes["legacy"] / "state.db")
     (mixed / "notes.txt").write_text("Not a session.")
     rows = json.loads(satchel("list", "--limit", "0", "--json", "--from", str(mixed)).out)
     ids = [row["id"] for row in rows]
@@ -643,6 +643,11 @@ def test_a_home_that_can_not_be_read_is_no_home_that_is_not_there(
     store = next(one for one in json.loads(satchel("doctor", "--json").out)["stores"] if one["format"] == agent)
     assert "cannot be read: " in store["error"]
     told = satchel("export", tmp_path / "hermes.jsonl")
+    if agent == "legacy":
+        # They are Hermes' as much as its database is.
+        assert 3 == told.status
+        assert f"{homes[agent]} cannot be read: " in told.err
+        return
     assert f"there may be sessions of {agent} in {homes[agent]}, which can't be read" in told.err
 
 
