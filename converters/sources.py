@@ -19,7 +19,6 @@ from satchel.contracts import Naming, Store
 from satchel.errors import NotAStore, NotFound, StoreError, UsageError
 from satchel.events import Listener, Problem, ignore
 from satchel.formats import registry
-from satchel.formats.log_store import blocked
 
 __all__ = ["Source", "find", "find_all", "is_stdin", "of_agents", "open_all", "real_path", "spare"]
 
@@ -135,6 +134,8 @@ def _files_in(home: Path) -> list[Source]:
 def _of_home(agent: str, path: Path, folders: Sequence[str]) -> Source | None:
     if registry.reader(agent).sniff(path) is not None:
         return Source(agent, path)
+    from satchel.formats.log_store import blocked
+
     fault = blocked(path, folders)
     return Source(agent, path, fault=fault) if fault is not None else None
 

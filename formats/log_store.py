@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import errno
 import os
+import stat
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
@@ -388,9 +389,10 @@ class LogStore(Generic[Session]):
         if path in self._extents:
             return self._extents[path]
         try:
-            return self._first_seen(path, os.stat(path, follow_symlinks=False))
+            found = os.stat(path, follow_symlinks=False)
         except OSError:
             return None
+        return self._first_seen(path, found) if stat.S_ISREG(found.st_mode) else None
 
     def _first_seen(self, path: Path, found: os.stat_result) -> int:
         """Keep how a file beside a log was when it was looked at first, and return how many bytes it had then."""

@@ -117,6 +117,7 @@ class LegacyStore:
         self._tell = Told(listen)
         self._damaged: set[str] = set()
         self._logs: dict[str, LogFile] = {}
+        self._extents: dict[Path, int] = {}
         self._plans: dict[str, Plan] = {}
         self._last: tuple[LegacyFile, Document] | None = None
         self._files: dict[str, list[LegacyFile]] = {}
@@ -190,6 +191,7 @@ class LegacyStore:
             if self._private:
                 path = self._copy(path)
             log = self._logs[file.name] = LogFile(path)
+            self._extents[path] = log.size
         return log
 
     def _document(self, file: LegacyFile) -> Document:
@@ -223,7 +225,7 @@ class LegacyStore:
 
     def extent(self, path: Path) -> int | None:
         """Return how many bytes of one of these files are read: as many as it had when it was opened."""
-        return next((log.size for log in self._logs.values() if log.path == path), None)
+        return self._extents.get(path)
 
     def facts(self) -> dict[str, Any]:
         """Return what is known of the files: JSON-ready."""

@@ -707,6 +707,8 @@ def test_rollouts_are_found_however_deep_they_lie(satchel: Callable[..., Any], h
     rollout = sorted((homes["codex"] / "sessions").rglob("rollout-*.jsonl"))[0]
     deep = (homes["codex"] / "sessions").joinpath(*map(str, range(12)))
     deep.mkdir(parents=True)
+    # The history has the prompts of every session.
+    (homes["codex"] / "history.jsonl").unlink()
     before = json.loads(satchel("list", "--limit", "0", "--json", "--from", "codex", "--include-archived").out)
     rollout.rename(deep / rollout.name)
     after = json.loads(satchel("list", "--limit", "0", "--json", "--from", "codex", "--include-archived").out)
