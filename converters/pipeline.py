@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal
 
-from satchel.contracts import Files, Record, Redactor, SessionInfo, Store, Written
+from satchel.contracts import Beside, Dialect, Extents, Files, Origins, Record, Redactor, SessionInfo, Store, Written
 from satchel.digest import ContentDigest, lineage_digest
 from satchel.errors import StoreChanged, TargetError, UsageError
 from satchel.events import Event, Listener, Problem, Progress, SessionFinished, SessionStarted, Totals, ignore
@@ -89,11 +89,13 @@ class View:
     """
     A session as a writer gets it: redacted, its records and entries read as they are iterated.
 
-    `digests` holds, by position, the source digest and the content digest of each segment that was read to its end.
+    `digests` holds, by position, the source digest and the content digest of each segment that was read to its end; `agent` is
+    who wrote the session.
     """
 
-    def __init__(self, store: Store, ids: Sequence[str], redactor: Redactor | None) -> None:
+    def __init__(self, store: Store, ids: Sequence[str], redactor: Redactor | None, *, agent: str | None = None) -> None:
         self._store = store
+        self.agent = store.agent if agent is None else agent
         self._redactor = redactor
         self._ids = ids
         self.ids = ids if redactor is None else [redactor.text(session_id) for session_id in ids]
@@ -152,6 +154,23 @@ class View:
         if isinstance(self._store, Files):
             yield from self._store.files(self._ids[segment])
 
+    def extent(self, path: Path) -> int | None:
+        """Return how many bytes of one of these files are read; None where all of it is."""
+        return self._store.extent(path) if isinstance(self._store, Extents) else None
+
+    def origin(self, segment: int = -1) -> Dialect | None:
+        """Return the dialect of the agent's own records of a segment; None where that is Hermes'."""
+        if self.dialect != "hermes":
+            return self.dialect
+        return self._store.origin(self._ids[segment]) if isinstance(self._store, Origins) else None
+
+    def native(self, segment: int = -1) -> Iterator[Record] | None:
+        """Yield the agent's own records of a segment, redacted; None where there are none."""
+        if self.dialect != "hermes":
+            return self.records(segment)
+        kept = self._store.native(self._ids[segment]) if isinstance(self._store, Origins) else None
+        return kept if kept is None or self._redactor is None else self._redactor.apply(kept)
+
 
 def _taken(records: Iterator[Record], digest: ContentDigest) -> Iterator[Record]:
     for record in records:
@@ -177,11 +196,16 @@ def _redacted(info: SessionInfo, redactor: Redactor | None) -> SessionInfo:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """The sessions of one store that a run takes: families by start, in each parents first; each a list of segment ids."""
+    """
+    The sessions of one store that a run takes: families by start, in each parents first; each a list of segment ids.
+
+    `agents` says who wrote those sessions that another agent wrote than the store's.
+    """
 
     source: Source
     store: Store
     families: list[list[list[str]]]
+    agents: Mapping[str, str] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return sum(map(len, self.families))
@@ -197,7 +221,7 @@ def plan(
     tally: Tally | None = None,
 ) -> list[Plan]:
     """
-    Choose the sessions of opened stores, by a scan that parses no message.
+    Choose the sessions of opened stores, by a scan that parses no message; what only files hold of a session goes along with it.
 
     With `lineage="logical"` a chain of continuations is one item, taken when any of its segments is chosen.
 
@@ -207,6 +231,7 @@ def plan(
     counts = selection.needs_counts or lineage == "logical"
     hanging = [Families() for _ in sources]
     chosen: list[set[str]] = [set() for _ in sources]
+    agents: list[dict[str, str]] = [{} for _ in sources]
     at = 0
 
     def scan() -> Iterator[SessionInfo]:
@@ -215,6 +240,8 @@ def plan(
             for info in store.sessions(counts=counts):
                 at = number
                 hanging[number].add(info)
+                if info.agent != store.agent:
+                    agents[number][info.id] = info.agent
                 if selection.session_ids:
                     # Ids are resolved over the whole scan: the place has to travel with what is found.
                     info.extra = {**info.extra, _PLACE: number}
@@ -223,8 +250,15 @@ def plan(
     for info in select(scan(), selection, ended_only=ended_only, hide_archived=hide_archived, tally=tally):
         chosen[info.extra.get(_PLACE, at)].add(info.id)
     plans: list[Plan] = []
-    for (source, store), families, ids in zip(sources, hanging, chosen, strict=True):
-        taken: set[str] = set()
+    every: dict[int, set[str]] = {}
+    for (source, store), families, ids, written_by in zip(sources, hanging, chosen, agents, strict=True):
+        if isinstance(store, Beside):
+            for session_id in every.get(id(store.database), ()):
+                rest = store.rest(session_id)
+                if rest is not None:
+                    families.add(rest)
+                    ids.add(rest.id)
+        taken = every[id(store)] = set()
         groups: list[list[list[str]]] = []
         for group in families.groups():
             items: list[list[str]] = []
@@ -235,7 +269,7 @@ def plan(
                     items.append(segments)
             if items:
                 groups.append(items)
-        plans.append(Plan(source=source, store=store, families=groups))
+        plans.append(Plan(source=source, store=store, families=groups, agents=written_by))
     return plans
 
 
@@ -364,7 +398,7 @@ class _Run:
                         for segments in family:
                             self._listen(SessionStarted(segments[-1]))
                             before = self._listen.lost
-                            view = View(item.store, segments, self._redactor)
+                            view = View(item.store, segments, self._redactor, agent=item.agents.get(segments[-1]))
                             written = writing.add(view)
                             self._note(view, written, listing, self._listen.lost - before, item)
                             done += 1
@@ -396,6 +430,9 @@ class _Run:
             for segments in family:
                 for session_id in segments:
                     self._redactor.learn(store.records(session_id))
+                    kept = store.native(session_id) if isinstance(store, Origins) else None
+                    if kept is not None:
+                        self._redactor.learn(kept)
 
     def _note(self, view: View, written: Written, listing: ManifestWriter | None, lost: int, item: Plan) -> None:
         outcome = self.outcome
@@ -412,7 +449,7 @@ class _Run:
         content = written.content_digest or lineage_digest([pair[1] for pair in whole])
         line = {
             "session_id": view.ids[-1],
-            "agent": item.store.agent,
+            "agent": view.agent,
             "lineage_session_ids": list(view.ids),
             "file": written.file,
             "line": written.line,
@@ -426,8 +463,8 @@ class _Run:
             "lost": lost,
             "losses": dict(written.losses),
         }
-        profile = item.source.profile
-        listing.session(line | ({"profile": profile} if profile is not None else {}))
+        more = {"profile": item.source.profile, "native_digest": written.native_digest}
+        listing.session(line | {key: value for key, value in more.items() if value is not None})
 
 
 def _target(output: str, layout: str, *, force: bool, listen: Listener) -> FileTarget | DirectoryTarget:

@@ -210,17 +210,18 @@ def records_of(line: bytes, number: int, error: JsonError, *, report: Report) ->
     pieces = [(piece.encode("utf-8", "surrogateescape"), value) for piece, value in _pieces(text)]
     whole = sum(value is not None for _, value in pieces)
     torn = sum(value is None and not _says_nothing(piece) for piece, value in pieces)
+    # The rest of a line that is no more looked into is one of them.
+    damaged = "a damaged record stands" if torn == 1 else f"{torn:,} damaged records stand"
+    is_enough = sum(value is None for _, value in pieces) > _FAULTS
+    rest = f", and what follows the first {_FAULTS} of them is not looked into" if is_enough else ""
     if whole > 1 and not torn:
         report(number, f"{whole} records stand on this line; they are taken apart", 0)
     elif whole:
-        what = (
-            f"a damaged record stands on this line beside {whole} whole"
-            if torn
-            else "NUL bytes stand on this line beside a record"
-        )
+        what = f"{damaged} on this line beside {whole} whole{rest}" if torn else "NUL bytes stand on this line beside a record"
         report(number, f"{what}; what is whole is read, the rest is {KEPT}", 0)
     elif torn:
         what = "this line is cut off" if not line.endswith(b"\n") else f"this line is no record ({error})"
+        what += f": {damaged} on it{rest}" if torn > 1 else ""
         report(number, f"{what}; it is {KEPT}", 0)
     else:
         report(number, f"this line holds nothing but NUL bytes; it is {KEPT}", 0)

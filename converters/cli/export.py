@@ -41,7 +41,12 @@ _SHOWN = 100
 @click.option("--raw", is_flag=True, help="jsonl: put the original lines of sessions that come from logs into their records too.")
 @click.option("--no-manifest", is_flag=True, help="Write no manifest, and in a folder no SHA256SUMS.")
 @click.option("--force", is_flag=True, help="Overwrite what is there.")
-@click.option("-n", "--dry-run", is_flag=True, help="List what would be written, and write nothing.")
+@click.option(
+    "-n",
+    "--dry-run",
+    is_flag=True,
+    help="List what would be written, and write nothing. Sessions are not read whole, so damage inside of them is not known.",
+)
 @click.option(
     "--stamp", is_flag=True, help="Note the time of the export in the manifest; without it, equal runs give equal bytes."
 )
@@ -148,7 +153,10 @@ def _tell_others(stores: list[Any], quiet: bool) -> None:
     profiles = sum(store.reader == "hermes" for store in left)
     if profiles:
         say(f"{profiles} more Hermes profile{'s are' if profiles > 1 else ' is'} here; --profile all takes them too")
-    agents = sorted({store.reader for store in left} - {"hermes"})
+    for store in left:
+        if store.fault is not None:
+            say(f"there may be sessions of {store.reader} in {store.path}, which can't be read: {store.fault}")
+    agents = sorted({store.reader for store in left if store.fault is None} - {"hermes"})
     if agents:
         names = " and ".join(filter(None, (", ".join(agents[:-1]), agents[-1])))
         say(f"sessions of {names} are here too; {' '.join(f'--from {name}' for name in agents)} takes them")
@@ -190,12 +198,12 @@ def _show_plan(stores: list[Any], selection: Any, lineage: str, tell: Teller, as
     from satchel.selection import Tally
     from satchel.sources import open_all
     from satchel.timetext import local
-    from satchel.views import settled
+    from satchel.views import Losses, settled
 
-    def look(private: bool) -> tuple[list[tuple[Any, list[str]]], Tally]:
-        tally = Tally()
+    def look(private: bool) -> tuple[list[tuple[Any, list[str]]], Tally, int]:
+        tally, hear = Tally(), Losses(tell)
         with ExitStack() as stack:
-            opened = list(open_all(stack, stores, listen=tell, private=private))
+            opened = list(open_all(stack, stores, listen=hear, private=private))
             mode: pipeline.LineageMode = "logical" if lineage == "logical" else "single"
             plans = pipeline.plan(opened, selection, ended_only=not selection.takes_live, lineage=mode, tally=tally)
             rows = [
@@ -206,9 +214,9 @@ def _show_plan(stores: list[Any], selection: Any, lineage: str, tell: Teller, as
             ]
             for _, store in opened:
                 store.check()
-        return rows, tally
+        return rows, tally, hear.lost
 
-    rows, tally = settled(look, tell)
+    rows, tally, lost = settled(look, tell)
     if as_json:
         print_json([{"session_id": i.id, "source": i.source, "title": i.title, "segments": ids} for i, ids in rows])
     else:
@@ -220,5 +228,7 @@ def _show_plan(stores: list[Any], selection: Any, lineage: str, tell: Teller, as
             click.echo(f"… and {len(rows) - _SHOWN} more")
     words = selection.describe()
     say(f"{count(len(rows), 'session')} would be written" + (f" ({words})" if words else "") + "; nothing was written")
+    if rows:
+        say("what is damaged inside of them is not known: only a run that writes reads them whole")
     say_left_out(tally)
-    return 0
+    return 3 if lost else 0

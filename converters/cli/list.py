@@ -55,6 +55,8 @@ def command(
     else:
         _show(found.rows)
     if not quiet:
+        if any(row.only_in_files for row in found.rows):
+            say("+N: so many messages more are in Hermes' session files, and not in its database; `satchel show ID` shows them")
         if found.more:
             say(f"{found.more} more; --limit 0 shows all")
         say_left_out(found.tally)

@@ -69,13 +69,14 @@ def _show(total: Figures) -> None:
     tokens += [(total.cache_write, "written to cache"), (total.reasoning, "reasoning")]
     ended = total.sessions - total.live
     live = total.messages - total.compacted - total.rewound
+    beside = f", {total.beside:,} beside the main line" if total.beside else ""
     print_facts(
         [
             (
                 "sessions",
                 f"{total.live:,} live, {ended:,} ended; {total.archived:,} archived, {total.pinned:,} pinned",
             ),
-            ("messages", f"{live:,} live, {total.compacted:,} compacted, {total.rewound:,} taken back"),
+            ("messages", f"{live:,} live, {total.compacted:,} compacted, {total.rewound - total.beside:,} taken back{beside}"),
             ("tool calls", f"{total.tool_calls:,}"),
             ("tokens", ", ".join(f"{number:,} {what}" for number, what in tokens)),
             ("cost", f"${total.cost:,.2f}"),

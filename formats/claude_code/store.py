@@ -18,7 +18,7 @@ from satchel.formats.claude_code.files import Found, Tree, is_transcript_name, s
 from satchel.formats.claude_code.history import prompt_of
 from satchel.formats.claude_code.plan import Numbered, Plan
 from satchel.formats.claude_code.sessions import Session, gather
-from satchel.formats.log_lines import unheard
+from satchel.formats.log_lines import LogFile, unheard
 from satchel.formats.log_store import LogStore, is_live
 from satchel.formats.prompt_history import History
 from satchel.formats.told import Told
@@ -111,6 +111,9 @@ class ClaudeStore(LogStore[Session]):
             for path, name in side_files(session.found.folder, tell=self._lost):
                 if not _is_agents(name):
                     yield path.relative_to(self._tree.root).as_posix(), path
+
+    def _logs(self) -> Iterable[LogFile]:
+        return (session.log for session in self._sessions.values())
 
     # ------------------------------------------------------------------------------------------------------ one session
 
@@ -254,12 +257,12 @@ class ClaudeStore(LogStore[Session]):
                 path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
             )
             with open(fd, "rb") as file:
-                size = os.fstat(file.fileno()).st_size
+                size = self._first_seen(path, os.fstat(file.fileno()))
                 if size > _LARGEST:
                     if report:
                         self._told(str(path), f"it is left where it is: {size} bytes are too many to be taken into a session")
                     return None
-                return file.read(_LARGEST)
+                return file.read(size)
         except OSError as error:
             if report:
                 self._told(str(path), f"it can't be read: {error.strerror or error}", 1)

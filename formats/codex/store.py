@@ -20,7 +20,7 @@ from satchel.formats.codex.plan import Numbered, Plan, numbered, place
 from satchel.formats.codex.sessions import Part, Session, gather
 from satchel.formats.codex.shapes import text_of
 from satchel.formats.codex.titles import read as read_titles
-from satchel.formats.log_lines import unheard
+from satchel.formats.log_lines import LogFile, unheard
 from satchel.formats.log_store import LogStore, is_live
 from satchel.formats.prompt_history import History
 from satchel.formats.told import Told
@@ -106,6 +106,9 @@ class CodexStore(LogStore[Session]):
             twin = part.found.twin
             if twin is not None and twin.is_file():
                 yield twin.relative_to(self._tree.root).as_posix(), twin
+
+    def _logs(self) -> Iterable[LogFile]:
+        return (part.log for session in self._sessions.values() for part in (*session.parts, *session.copies))
 
     # ------------------------------------------------------------------------------------------------------ one session
 

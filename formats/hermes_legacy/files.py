@@ -96,7 +96,7 @@ def is_home(path: Path) -> bool:
 
 
 def time_of_id(session_id: str) -> float | None:
-    """Return the start that the id of a session says: Hermes makes ids of the local time."""
+    """Return the start that the id of a session says: Hermes makes ids of the local time, which is read as UTC."""
     found = _TIME.search(session_id)
     return moment("{}-{}-{}T{}:{}:{}".format(*found.groups())) if found else None
 

@@ -141,9 +141,13 @@ class Owned:
 
 
 class Segment:
-    """One session of a line: most lines have one, a lineage's line has several."""
+    """
+    One session of a line: most lines have one, a lineage's line has several.
 
-    __slots__ = ("_at", "_extra", "exact", "id", "orphan", "ours", "owned", "row", "several")
+    `at` is its place among these, `dialect` that of the records it was made of, None where it has always been Hermes'.
+    """
+
+    __slots__ = ("_at", "_extra", "at", "dialect", "exact", "id", "orphan", "ours", "owned", "row", "several")
 
     def __init__(
         self,
@@ -155,6 +159,8 @@ class Segment:
         at: str,
         several: bool,
         owned: Owned | None = None,
+        number: int = 0,
+        dialect: Any = None,
     ) -> None:
         row = _restored("sessions", shown, exact.of(row_at))
         row |= _restored("columns", extra.get("columns", {}), exact.of(f"{at}/columns"))
@@ -165,6 +171,8 @@ class Segment:
         self.row = row
         self.id = identity or "" if not self.ours or "id" not in row else public_id(row["id"])
         self.several = several
+        self.at = number
+        self.dialect: str | None = dialect if isinstance(dialect, str) else None
         self.orphan = bool(extra.get("orphan"))
         self._at = at
         self._extra = {**extra, "shown": shown}
@@ -239,10 +247,12 @@ def _segments(line: Mapping[str, Any], extra: Mapping[str, Any]) -> list[Segment
                 at=f"/satchel/segments/{i}",
                 several=True,
                 owned=owned,
+                number=i,
+                dialect=extra.get("dialect"),
             )
             for i, segment in enumerate(parts)
         ]
-    return [Segment(columns, extra, exact, row_at="", at="/satchel", several=False)]
+    return [Segment(columns, extra, exact, row_at="", at="/satchel", several=False, dialect=extra.get("dialect"))]
 
 
 def messages(line: Mapping[str, Any], segment: Segment, bad: Bad | None = None) -> list[Record]:

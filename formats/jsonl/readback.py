@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import builtins
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from satchel.digest import ContentDigest
 from satchel.errors import JsonError
 from satchel.events import Problem
 from satchel.formats.hermes_rows import canonical, state_of
 from satchel.formats.jsonl.lines import BLANK, BROKEN, Exact, Segment, message, messages, parse, segments
+from satchel.formats.jsonl.native import faults, native_digest
 from satchel.formats.jsonl.record import RESERVED, VERSION
 from satchel.jsontext import dumps, loads
 
@@ -24,7 +25,7 @@ __all__ = ["ReadBack", "read_back"]
 
 
 class ReadBack(NamedTuple):
-    """What a line says when it is read back: one session, its digest, its messages by state."""
+    """What a line says when it is read back: one session, its digest, its messages by state; and what the whole line keeps."""
 
     line: int
     session_id: str
@@ -32,6 +33,10 @@ class ReadBack(NamedTuple):
     messages: int
     compacted: int
     rewound: int
+    native_digest: str | None = None
+    """Of the original records of all sessions of the line; None where there are none."""
+    fault: str | None = None
+    """What is wrong with these, by what the line says of them itself."""
 
 
 def read_back(path: Path, *, update: Callable[[bytes], object]) -> Iterator[ReadBack | Problem]:
@@ -62,7 +67,9 @@ def _slow(number: int, line: bytes) -> list[ReadBack]:
     """Read a line by parsing all of it."""
     whole = parse(line)
     out: list[ReadBack] = []
-    for segment in segments(whole):
+    found = segments(whole)
+    kept = _kept(whole, len(found))
+    for segment in found:
         digest = ContentDigest(canonical)
         for fact in segment.facts():
             digest.add(fact)
@@ -70,8 +77,22 @@ def _slow(number: int, line: bytes) -> list[ReadBack]:
         for record in messages(whole, segment):
             digest.add(record)
             states[state_of(record.data)] += 1
-        out.append(ReadBack(number, segment.id, digest.hexdigest(), *states.values()))
+        out.append(_found(number, segment.id, digest, states, kept))
     return out
+
+
+def _found(
+    number: int, session_id: str, digest: ContentDigest, states: Mapping[str, int], kept: tuple[str | None, str | None]
+) -> ReadBack:
+    live, compacted, rewound = (states[state] for state in ("live", "compacted", "rewound"))
+    return ReadBack(number, session_id, digest.hexdigest(), live, compacted, rewound, *kept)
+
+
+def _kept(line: Mapping[str, Any], segments: int) -> tuple[str | None, str | None]:
+    extra = line.get("satchel")
+    if not isinstance(extra, dict) or ("native" not in extra and "native_parts" not in extra):
+        return None, None
+    return native_digest(extra, segments), faults(extra, segments)
 
 
 # Possessive, so that a text of many megabytes is passed without a memory of every byte of it.
@@ -175,7 +196,7 @@ def _fast(number: int, line: bytes) -> list[ReadBack] | None:
             return None  # The digest leaves the id out, so it is looked at here.
         update(view[begin:stop])
         update(b"}\n")
-    return [ReadBack(number, segment.id, digest.hexdigest(), *states.values())]
+    return [_found(number, segment.id, digest, states, _kept(rest, 1))]
 
 
 def _row_id(line: bytes, begin: int, end: int) -> int:

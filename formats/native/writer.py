@@ -17,6 +17,7 @@ from satchel.contracts import Export, SessionView, Stream, Target, Written
 from satchel.errors import StoreChanged, StoreError, TargetError, UsageError
 from satchel.events import Listener, Problem
 from satchel.formats.model import Message
+from satchel.formats.parted import rows
 from satchel.formats.regular import open_regular
 from satchel.jsontext import dumps
 from satchel.naming import safe_id
@@ -77,10 +78,10 @@ class NativeExport:
                 self._write_records(session, segment, next(iter(named)))
             else:
                 for name, path in named.items():
-                    self._copy(name, path)
+                    self._copy(name, path, session)
             for entry in session.entries(segment):
                 if isinstance(entry, Message):
-                    counts[entry.state] += 1
+                    counts[entry.state] += rows(entry)
         rewound = counts["rewound"] + counts["sidechain"]
         return Written(file=first, messages=counts["live"], compacted=counts["compacted"], rewound=rewound)
 
@@ -92,10 +93,11 @@ class NativeExport:
             found = f"store-{number}/{relative}"
         return found
 
-    def _copy(self, named: str, path: Path | None) -> None:
+    def _copy(self, named: str, path: Path | None, session: SessionView) -> None:
         if named in self._written or path is None:
             return
         self._written[named] = path
+        extent = session.extent(path)
         try:
             file = open_regular(path)
         except OSError as error:
@@ -107,7 +109,7 @@ class NativeExport:
             except TargetError as error:
                 self._listen(Problem(str(path), f"it can't be copied: {error.message}", "loss", 1))
                 return
-            for piece in _pieces(file, path):
+            for piece in _pieces(file, path, extent):
                 stream.write(piece)
         self._target.finish(stream)
 
@@ -127,10 +129,10 @@ class NativeExport:
             self._target.finish(stream)
 
 
-def _pieces(file: io.FileIO, path: Path) -> Iterator[bytes]:
-    """Yield the bytes of a file, as many as it has now: what is appended meanwhile is for the next time."""
+def _pieces(file: io.FileIO, path: Path, extent: int | None) -> Iterator[bytes]:
+    """Yield so many bytes of a file, or as many as it has now: what was appended meanwhile is for the next time."""
     try:
-        left = os.fstat(file.fileno()).st_size
+        left = os.fstat(file.fileno()).st_size if extent is None else extent
         while left and (piece := file.read(min(left, _CHUNK))):
             left -= len(piece)
             yield piece
