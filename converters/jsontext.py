@@ -14,6 +14,7 @@ from typing import Any
 
 import orjson
 
+from satchel import exactjson
 from satchel.errors import JsonError
 
 __all__ = [
@@ -28,7 +29,6 @@ __all__ = [
     "verbatim",
 ]
 
-_BOM = b"\xef\xbb\xbf"
 # An integer beyond 64 bits has at least 19 digits in a row: map every digit to "0" and look for the run.
 _DIGITS = bytes.maketrans(b"123456789", b"0" * 9)
 _LONG_RUN = b"0" * 19
@@ -71,7 +71,7 @@ def loads(data: bytes | str) -> Any:
     try:
         return loads_common(data)
     except JsonError:
-        return _loads_slow(data)
+        return exactjson.loads(data)
 
 
 def loads_common(data: bytes | str) -> Any:
@@ -102,19 +102,7 @@ def loads_quick(data: bytes) -> Any:
     try:
         return orjson.loads(data)
     except (orjson.JSONDecodeError, RecursionError):
-        return _loads_slow(data)
-
-
-def _loads_slow(data: bytes | str) -> Any:
-    import json
-
-    try:
-        text = data.removeprefix(_BOM).decode("utf-8") if isinstance(data, bytes) else data.removeprefix("\ufeff")
-        return json.loads(text)
-    except RecursionError as error:
-        raise JsonError("nested too deeply") from error
-    except ValueError as error:
-        raise JsonError(f"not JSON ({error})") from error
+        return exactjson.loads(data)
 
 
 def dumps(value: Any) -> bytes:

@@ -8,15 +8,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
 from importlib import import_module
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from satchel.digest import content_digest, lineage_digest
 from satchel.errors import ManifestError, SatchelError, UsageError
 from satchel.events import Listener, ignore
-from satchel.formats import registry
 from satchel.manifest.paths import shown
 from satchel.manifest.report import Finding, Report
 from satchel.manifest.verify import verify
@@ -60,6 +56,8 @@ def _content(
     if isinstance(options, dict) and (only := options.get("only")):
         text = f"{name}: its content was not compared, since the export left parts out (only: {shown(str(only))})"
         return [Finding("unchecked", name, text)]
+    from pathlib import Path
+
     findings: list[Finding] = []
     read_back = import_module(module).read_back
     expected = _explained(name, sessions, findings)
@@ -90,6 +88,8 @@ def _content(
 
 
 def _without_reader(name: str, format: str) -> Finding:
+    from satchel.formats import registry
+
     try:
         registry.writer(format)
     except UsageError:
@@ -111,6 +111,8 @@ def _explained(name: str, sessions: Iterable[dict[str, Any]], findings: list[Fin
 
 
 def _differences(name: str, digests: Sequence[Any], wanted: Mapping[str, Any] | None) -> Iterator[Finding]:
+    from satchel.digest import lineage_digest
+
     tip = digests[-1]
     where = f"{name}: line {tip.line}"
     if wanted is None:
@@ -130,6 +132,8 @@ def _differences(name: str, digests: Sequence[Any], wanted: Mapping[str, Any] | 
 
 
 def _said(store: Store, session_id: str) -> str:
+    from satchel.digest import content_digest
+
     return content_digest(store.records(session_id), store.canonical, conversation=store.conversation)
 
 
@@ -139,7 +143,10 @@ def compare_with_sources(report: Report, sources: Sequence[Any], *, listen: List
 
     A session that went on, was changed or is gone is a finding ("source"); its copy is none the worse for it.
     """
-    from satchel.manifest.manifest import read_manifest
+    from contextlib import ExitStack
+
+    from satchel.digest import lineage_digest
+    from satchel.manifest.lines import read_manifest
     from satchel.sources import open_all
 
     findings: list[Finding] = []

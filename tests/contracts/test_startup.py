@@ -75,6 +75,15 @@ def test_the_program_watches_for_signals_before_it_loads_itself() -> None:
     assert set() == {"click", "satchel.cli", "satchel.errors"} & loaded
 
 
+def test_comparing_with_a_manifest_loads_nothing_but_what_hashes(hermes_db: Callable[..., Path], tmp_path: Path) -> None:
+    """To load the fast JSON library, and what that loads, took longer than to parse the manifest of a thousand sessions."""
+    out = tmp_path / "sessions.jsonl"
+    _modules_after(EXPORT, "export", str(out), "--from", str(hermes_db()))
+    loaded = _modules_after(EXPORT, "verify", str(out))
+    assert "satchel.manifest.verify" in loaded
+    assert set() == {"orjson", "dataclasses", "inspect", "satchel.jsontext", "satchel.contracts"} & loaded
+
+
 def test_reading_and_verifying_an_export_load_no_database(hermes_db: Callable[..., Path], tmp_path: Path) -> None:
     """How a file begins says which reader may be for it, so the others need not be loaded to be asked."""
     out = tmp_path / "sessions.jsonl"
