@@ -56,8 +56,6 @@ def _content(
     if isinstance(options, dict) and (only := options.get("only")):
         text = f"{name}: its content was not compared, since the export left parts out (only: {shown(str(only))})"
         return [Finding("unchecked", name, text)]
-    from pathlib import Path
-
     findings: list[Finding] = []
     read_back = import_module(module).read_back
     expected = _explained(name, sessions, findings)
@@ -71,7 +69,7 @@ def _content(
         wanted = next(expected, None)
         findings.extend(_differences(name, digests, wanted))
 
-    for found in read_back(Path(path), update=update):
+    for found in read_back(path, update=update):
         if not hasattr(found, "content_digest"):
             findings.append(Finding("content", name, f"{name}: {found.where} {found.message}"))
             continue

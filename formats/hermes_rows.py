@@ -43,6 +43,9 @@ __all__ = [
 JSON_PREFIX = "\0json:"
 """What marks content that is JSON and not text."""
 
+_LEAST, _GREATEST = -(2**63), 2**64 - 1
+"""The integers that every JSON reader takes."""
+
 _MAX_DEPTH = 250
 """Nesting that every JSON writer and reader takes inside a row of a line; deeper content stays the text it is stored as."""
 
@@ -139,7 +142,7 @@ def _real(said: str) -> float:
 
 def _integer(said: int | str) -> int:
     value = int(said)
-    if isinstance(said, str) and (str(value) != said or -(2**63) <= value < 2**64):
+    if isinstance(said, str) and (str(value) != said or _LEAST <= value <= _GREATEST):
         raise ValueError("a number in another spelling")
     return value
 
@@ -243,7 +246,7 @@ def _common(value: Any) -> Any:
     if isinstance(value, bool) or value is None:
         return value
     if isinstance(value, int):
-        if -(2**63) <= value < 2**64:
+        if _LEAST <= value <= _GREATEST:
             return value
         try:
             value = float(value)
@@ -371,8 +374,14 @@ def _is_shown_whole(row: Mapping[str, Any]) -> bool:
     # A loop over every value of every session's row: what is usual is found out without a call.
     for value in row.values():
         kind = type(value)
-        usual = value is None or (kind is str and value.isascii()) or (kind is float and value - value == 0.0)
-        if not usual and not _is_plain(value):
+        if (
+            value is None
+            or (kind is str and value.isascii())
+            or (kind is int and _LEAST <= value <= _GREATEST)
+            or (kind is float and value - value == 0.0)
+        ):
+            continue
+        if not _is_plain(value):
             return False
     return True
 
@@ -389,7 +398,7 @@ def _is_plain(value: Any) -> bool:
             return False  # Half a surrogate pair.
         return True
     if kind is int:
-        return bool(-(2**63) <= value < 2**64)
+        return bool(_LEAST <= value <= _GREATEST)
     return kind is float and value - value == 0.0
 
 

@@ -100,7 +100,6 @@ _ID = re.compile(rb'\{"id":(%s),' % _TEXT)
 _OPEN, _CLOSE, _COMMA, _ZERO = b"{},0"
 _ROW_ID, _ROW_END = b',"id":', b"}\n"
 _BLOCK = 1 << 18  # bytes; they are hashed and cut while they are in the processor's own cache
-_TOGETHER = 1 << 20  # bytes of a line, the pieces of which are hashed together: each call takes as long as hashing a thousand
 # The derived counts, which the digest leaves out, at the end of the session's columns.
 _FIRST_COUNT = b',"message_count":'
 _COUNTS = re.compile(rb'(?:,"(?:message|tool_call)_count":(?:null|-?[0-9]+)){2},"messages":\[')
@@ -178,8 +177,6 @@ def _fast(number: int, line: bytes) -> list[ReadBack] | None:
         if fact.kind != "sessions" or digest.is_bare:
             digest.add(fact)
     update = digest.begin_conversation()
-    pieces: list[bytes | memoryview] = []
-    put = pieces.append if len(line) < _TOGETHER else update
     states = {"live": live, "compacted": 0, "rewound": 0}
     order: Iterable[int] = range(len(rows))
     if live < len(rows):
@@ -198,13 +195,11 @@ def _fast(number: int, line: bytes) -> list[ReadBack] | None:
         begin, at, end = rows[i]
         if noted and (place := f"/messages/{i}" if i < live else f"/satchel/hidden/{i - live}") in noted:
             for piece in canonical(message(loads(line[begin:end]), exact.of(place))):
-                put(piece)
+                update(piece)
         elif at < 0:
             return None
         else:
             # The digest leaves the id out, so it was looked at.
-            put(view[begin:at])
-            put(_ROW_END)
-    if pieces:
-        update(b"".join(pieces))
+            update(view[begin:at])
+            update(_ROW_END)
     return [ReadBack(number, segment.id, digest.hexdigest(), *states.values())]
