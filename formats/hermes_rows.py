@@ -286,20 +286,29 @@ def _stand(calls: str) -> bool:
         value = orjson.loads(calls)
     except ValueError:
         return False
-    if type(value) is list and "\\\\u" not in calls:
-        # The shape they have nearly always: nothing is nested in it, and no integer is too wide, since those come as floats.
-        try:
-            for call in value:
-                for item in call.values():
-                    kind = type(item)
-                    if not (kind is str or kind is int or item is None):
-                        for inner in item.values():
-                            if type(inner) is not str:
-                                return _stand_at_closer_look(calls, value)
-        except AttributeError:
-            return _stand_at_closer_look(calls, value)
-        return True
-    return _stand_at_closer_look(calls, value)
+    if type(value) is not list:
+        return _stand_at_closer_look(calls, value)
+    # The shape they have nearly always: nothing is nested in it, and no integer is too wide, since those come as floats.
+    try:
+        for call in value:
+            for item in call.values():
+                kind = type(item)
+                if not (kind is str or kind is int or item is None):
+                    for inner in item.values():
+                        if type(inner) is not str:
+                            return _stand_at_closer_look(calls, value)
+    except AttributeError:
+        return _stand_at_closer_look(calls, value)
+    return "\\\\u" not in calls or not _may_escape_halves(calls) or bool(_settled(value) == value)
+
+
+def _may_escape_halves(calls: str) -> bool:
+    """Return whether the escape of half a surrogate pair may be spelled in a text inside tool calls."""
+    # Any character of it may itself be an escape; most escapes in arguments are of other characters.
+    return any(part in calls for part in _MAY_BE_HALVES)
+
+
+_MAY_BE_HALVES = ("\\\\ud", "\\\\uD", "\\\\u\\", "\\\\\\u", "\\u005")
 
 
 def _stand_at_closer_look(calls: str, value: Any) -> bool:
