@@ -14,8 +14,8 @@ from typing import Any
 
 import orjson
 
-from satchel import exactjson
 from satchel.errors import JsonError
+from satchel.exactjson import loads as _loads_slow
 
 __all__ = [
     "RawText",
@@ -71,7 +71,7 @@ def loads(data: bytes | str) -> Any:
     try:
         return loads_common(data)
     except JsonError:
-        return exactjson.loads(data)
+        return _loads_slow(data)
 
 
 def loads_common(data: bytes | str) -> Any:
@@ -102,7 +102,7 @@ def loads_quick(data: bytes) -> Any:
     try:
         return orjson.loads(data)
     except (orjson.JSONDecodeError, RecursionError):
-        return exactjson.loads(data)
+        return _loads_slow(data)
 
 
 def dumps(value: Any) -> bytes:

@@ -79,8 +79,10 @@ def number(value: Any) -> float | None:
 
 def text_of(value: Any) -> str | None:
     """Return a column's value as text for people: bytes decoded with U+FFFD, numbers spelled, None for NULL."""
-    if value is None or _is_plain(value):
-        return value if value is None else str(value)
+    if value is None or (type(value) is str and value.isascii()):
+        return value
+    if _is_plain(value):
+        return str(value)
     if isinstance(value, bytes):
         return value.decode("utf-8", "replace")
     return str(visible_value(value)[0]) if isinstance(value, str) else str(value)

@@ -10,9 +10,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from types import TracebackType
-from typing import Any, Generic, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, Self, TypeVar
 
 from satchel.contracts import Claim, Record, SessionInfo, Usage
 from satchel.errors import JsonError, NotAStore, NotFound, StoreError
@@ -22,6 +21,9 @@ from satchel.formats.model import Entry, Message, ToolCall
 from satchel.formats.prompt_history import History
 from satchel.formats.told import Told
 from satchel.jsontext import loads
+
+if TYPE_CHECKING:
+    from tempfile import TemporaryDirectory
 
 __all__ = ["LogStore", "Tell", "counted", "entries", "first_objects", "is_live", "open_tree", "second", "silent", "sniff_tree"]
 
@@ -140,6 +142,8 @@ def open_tree(
         raise StoreError(f"{path} cannot be read: {error.strerror or error}", subject=path) from error
     copy = None
     if private:
+        from tempfile import TemporaryDirectory
+
         copy = TemporaryDirectory(prefix="satchel-")
         try:
             _copy(files(tree), tree.root, Path(copy.name))
