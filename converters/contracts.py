@@ -9,14 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 from satchel.events import Listener
 from satchel.frozen import frozen
 
 if TYPE_CHECKING:
+    from pathlib import Path
+    from types import TracebackType
+
     from satchel.formats.model import Entry, Message
 
 __all__ = [

@@ -15,6 +15,7 @@ from typing import Any
 import orjson
 
 from satchel.errors import JsonError
+from satchel.exactjson import loads as _loads_slow
 
 __all__ = [
     "RawText",
@@ -28,7 +29,6 @@ __all__ = [
     "verbatim",
 ]
 
-_BOM = b"\xef\xbb\xbf"
 # An integer beyond 64 bits has at least 19 digits in a row: map every digit to "0" and look for the run.
 _DIGITS = bytes.maketrans(b"123456789", b"0" * 9)
 _LONG_RUN = b"0" * 19
@@ -103,18 +103,6 @@ def loads_quick(data: bytes) -> Any:
         return orjson.loads(data)
     except (orjson.JSONDecodeError, RecursionError):
         return _loads_slow(data)
-
-
-def _loads_slow(data: bytes | str) -> Any:
-    import json
-
-    try:
-        text = data.removeprefix(_BOM).decode("utf-8") if isinstance(data, bytes) else data.removeprefix("\ufeff")
-        return json.loads(text)
-    except RecursionError as error:
-        raise JsonError("nested too deeply") from error
-    except ValueError as error:
-        raise JsonError(f"not JSON ({error})") from error
 
 
 def dumps(value: Any) -> bytes:

@@ -8,16 +8,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
 from importlib import import_module
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from satchel.contracts import Beside
-from satchel.digest import content_digest, lineage_digest
 from satchel.errors import ManifestError, SatchelError, UsageError
 from satchel.events import Listener, ignore
-from satchel.formats import registry
 from satchel.manifest.paths import shown
 from satchel.manifest.report import Finding, Report
 from satchel.manifest.verify import verify
@@ -77,7 +72,7 @@ def _content(
         findings.extend(_differences(name, digests, wanted))
         unknown += digests[-1].native_digest is not None and (wanted or {}).get("native_digest") is None
 
-    for found in read_back(Path(path), update=update):
+    for found in read_back(path, update=update):
         if not hasattr(found, "content_digest"):
             findings.append(Finding("content", name, f"{name}: {found.where} {found.message}"))
             continue
@@ -97,6 +92,8 @@ def _content(
 
 
 def _without_reader(name: str, format: str) -> Finding:
+    from satchel.formats import registry
+
     try:
         registry.writer(format)
     except UsageError:
@@ -118,6 +115,8 @@ def _explained(name: str, sessions: Iterable[dict[str, Any]], findings: list[Fin
 
 
 def _differences(name: str, digests: Sequence[Any], wanted: Mapping[str, Any] | None) -> Iterator[Finding]:
+    from satchel.digest import lineage_digest
+
     tip = digests[-1]
     where = f"{name}: line {tip.line}"
     if wanted is None:
@@ -144,10 +143,14 @@ def _differences(name: str, digests: Sequence[Any], wanted: Mapping[str, Any] | 
 
 def _is_rest(store: Store, ids: Sequence[str]) -> bool:
     """Return whether these are sessions of what a store has, and the database beside it lacks."""
+    from satchel.contracts import Beside
+
     return isinstance(store, Beside) and all(map(store.is_rest, ids))
 
 
 def _said(store: Store, session_id: str) -> str:
+    from satchel.digest import content_digest
+
     return content_digest(store.records(session_id), store.canonical, conversation=store.conversation)
 
 
@@ -157,7 +160,10 @@ def compare_with_sources(report: Report, sources: Sequence[Any], *, listen: List
 
     A session that went on, was changed or is gone is a finding ("source"); its copy is none the worse for it.
     """
-    from satchel.manifest.manifest import read_manifest
+    from contextlib import ExitStack
+
+    from satchel.digest import lineage_digest
+    from satchel.manifest.lines import read_manifest
     from satchel.sources import open_all
 
     findings: list[Finding] = []

@@ -12,9 +12,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from types import TracebackType
-from typing import Any, Generic, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, Self, TypeVar
 
 from satchel.contracts import Claim, Record, SessionInfo, Usage
 from satchel.errors import JsonError, NotAStore, NotFound, StoreChanged, StoreError
@@ -25,6 +24,9 @@ from satchel.formats.parted import rows
 from satchel.formats.prompt_history import History
 from satchel.formats.told import Told
 from satchel.jsontext import loads
+
+if TYPE_CHECKING:
+    from tempfile import TemporaryDirectory
 
 __all__ = [
     "LogStore",
@@ -185,6 +187,8 @@ def open_tree(
         raise StoreError(f"{path} cannot be read: {error.strerror or error}", subject=path) from error
     copy = None
     if private:
+        from tempfile import TemporaryDirectory
+
         copy = TemporaryDirectory(prefix="satchel-")
         try:
             _copy(files(tree), tree.root, Path(copy.name))

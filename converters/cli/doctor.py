@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import click
-
-from satchel.cli import Command
+from satchel.cli import declare
 from satchel.cli._options import events, json_output, sources
 from satchel.cli._output import Teller, columns, note, print_facts, print_json, put, say
 from satchel.naming import terminal_line
@@ -24,9 +22,9 @@ __all__ = ["command"]
 _SHOWN = 12
 
 
-@click.command(cls=Command, name="doctor", epilog="Example: satchel doctor --quick")
-@click.option(
-    "--quick", is_flag=True, help="Do not read every page of the sessions and messages: on a store of many GB that takes a while."
+@declare.command(name="doctor", epilog="Example: satchel doctor --quick")
+@declare.option(
+    "--quick", flag=True, help="Do not read every page of the sessions and messages: on a store of many GB that takes a while."
 )
 @sources
 @json_output

@@ -6,12 +6,11 @@ import os
 import sys
 from typing import Any
 
-import click
-
 import satchel
-from satchel.cli import Command
+from satchel.cli import declare
 from satchel.cli._options import chosen, events, filters, json_output, sources
 from satchel.cli._output import Teller, print_json, say, say_left_out
+from satchel.cli.running import echo
 from satchel.errors import UsageError
 from satchel.wording import argument, count
 
@@ -20,35 +19,36 @@ __all__ = ["command"]
 _SHOWN = 100
 
 
-@click.command(
-    cls=Command,
+@declare.command(
     name="export",
     epilog="Example: satchel export telegram.jsonl --source telegram --newer-than 30d",
 )
-@click.argument("output", required=False)
-@click.option("--format", "format_", default="jsonl", metavar="NAME", help="Output format; `satchel formats` lists them. [jsonl]")
-@click.option(
+@declare.argument("output", required=False)
+@declare.option(
+    "--format", "format_", default="jsonl", metavar="NAME", help="Output format; `satchel formats` lists them. [jsonl]"
+)
+@declare.option(
     "--only",
     metavar="user-prompts",
     help="Just what people typed, one JSON line a prompt; goes to standard output without OUTPUT.",
 )
-@click.option(
+@declare.option(
     "--lineage",
-    type=click.Choice(["single", "logical"]),
+    choices=("single", "logical"),
     default="single",
     help="`logical` joins the segments of a compressed conversation into one. [single]",
 )
-@click.option("--raw", is_flag=True, help="jsonl: put the original lines of sessions that come from logs into their records too.")
-@click.option("--no-manifest", is_flag=True, help="Write no manifest, and in a folder no SHA256SUMS.")
-@click.option("--force", is_flag=True, help="Overwrite what is there.")
-@click.option(
+@declare.option("--raw", flag=True, help="jsonl: put the original lines of sessions that come from logs into their records too.")
+@declare.option("--no-manifest", flag=True, help="Write no manifest, and in a folder no SHA256SUMS.")
+@declare.option("--force", flag=True, help="Overwrite what is there.")
+@declare.option(
     "-n",
     "--dry-run",
-    is_flag=True,
+    flag=True,
     help="List what would be written, and write nothing. Sessions are not read whole, so damage inside of them is not known.",
 )
-@click.option(
-    "--stamp", is_flag=True, help="Note the time of the export in the manifest; without it, equal runs give equal bytes."
+@declare.option(
+    "--stamp", flag=True, help="Note the time of the export in the manifest; without it, equal runs give equal bytes."
 )
 @sources
 @filters(live=True)
@@ -223,9 +223,9 @@ def _show_plan(stores: list[Any], selection: Any, lineage: str, tell: Teller, as
         for info, ids in rows[:_SHOWN]:
             more = f"  ({len(ids)} segments)" if len(ids) > 1 else ""
             title = f"  {info.title}" if info.title else ""
-            click.echo(terminal_line(f"{info.id}  {info.source or ''}  {local(info.started_at)}{title}{more}"))
+            echo(terminal_line(f"{info.id}  {info.source or ''}  {local(info.started_at)}{title}{more}"))
         if len(rows) > _SHOWN:
-            click.echo(f"… and {len(rows) - _SHOWN} more")
+            echo(f"… and {len(rows) - _SHOWN} more")
     words = selection.describe()
     say(f"{count(len(rows), 'session')} would be written" + (f" ({words})" if words else "") + "; nothing was written")
     if rows:

@@ -5,9 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-import click
-
-from satchel.cli import Command
+from satchel.cli import declare
 from satchel.cli._options import events, json_output, sources
 from satchel.cli._output import Teller, columns, print_facts, print_json, put, safe_json, say
 from satchel.errors import UsageError
@@ -19,10 +17,10 @@ if TYPE_CHECKING:
 __all__ = ["command"]
 
 
-@click.command(cls=Command, name="show", epilog="Example: satchel show 20260302_0830 --recap")
-@click.argument("session_id", metavar="ID")
-@click.option("--recap", is_flag=True, help="Just the last ten exchanges, as Hermes shows them when a session is resumed.")
-@click.option("--all", "every", is_flag=True, help="Compacted and taken-back messages too, reasoning, and whole tool output.")
+@declare.command(name="show", epilog="Example: satchel show 20260302_0830 --recap")
+@declare.argument("session_id", metavar="ID")
+@declare.option("--recap", flag=True, help="Just the last ten exchanges, as Hermes shows them when a session is resumed.")
+@declare.option("--all", "every", flag=True, help="Compacted and taken-back messages too, reasoning, and whole tool output.")
 @sources
 @json_output
 @events

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import click
-
-from satchel.cli import Command
+from satchel.cli import declare
 from satchel.cli._options import chosen, events, filters, json_output, sources
 from satchel.cli._output import Teller, print_facts, print_json, print_table, put
 from satchel.naming import terminal_line
@@ -19,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["command"]
 
 
-@click.command(cls=Command, name="stats", epilog="Example: satchel stats --newer-than 30d")
+@declare.command(name="stats", epilog="Example: satchel stats --newer-than 30d")
 @sources
 @filters()
 @json_output

@@ -163,7 +163,9 @@ class Segment:
         dialect: Any = None,
     ) -> None:
         row = _restored("sessions", shown, exact.of(row_at))
-        row |= _restored("columns", extra.get("columns", {}), exact.of(f"{at}/columns"))
+        notes = exact.of(f"{at}/columns")
+        if notes or "columns" in extra:
+            row |= _restored("columns", extra.get("columns", {}), notes)
         self.ours = "v" in extra or several
         identity = text_of(row.get("id"))
         if identity is None and not self.ours:
@@ -196,11 +198,14 @@ class Segment:
         if self.row.get("system_prompt") is None and isinstance(prompt, str):
             data = {"hash": self.row.get("system_prompt_hash"), "prompt": prompt}
             yield Record("system_prompts", data["hash"], data)
-        for key, value in _restored("meta", extra.get("meta", {}), exact.of(f"{at}/meta")).items():
-            yield Record("state_meta", key, {"key": key, "value": value})
-        tables = [(_KEYS[key], f"{at}/{key}", extra.get(key, [])) for key in _KEYS]
+        notes = exact.of(f"{at}/meta")
+        if notes or "meta" in extra:
+            for key, value in _restored("meta", extra.get("meta", {}), notes).items():
+                yield Record("state_meta", key, {"key": key, "value": value})
+        tables = [(_KEYS[key], f"{at}/{key}", extra[key]) for key in _KEYS if key in extra]
         for group in ("tables", "unknown"):
-            tables += [(table, f"{at}{pointer(group, table)}", rows) for table, rows in extra.get(group, {}).items()]
+            if group in extra:
+                tables += [(table, f"{at}{pointer(group, table)}", rows) for table, rows in extra[group].items()]
         for table, place, rows in tables:
             if table in ("sessions", "messages"):
                 raise JsonError(f"rows of {table} stand where those of other tables belong")

@@ -40,7 +40,7 @@ suffix = ".jsonl"
 file_name = "sessions.jsonl"
 
 _SPOOL = 2 << 20
-_BATCH = 1 << 20
+_BATCH = 1 << 18
 _NEVER = float("-inf")
 _KEY_AND_VALUE = {"key", "value"}
 
