@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -17,13 +18,25 @@ from typing import Any, Generic, Protocol, Self, TypeVar
 from satchel.contracts import Claim, Record, SessionInfo, Usage
 from satchel.errors import JsonError, NotAStore, NotFound, StoreError
 from satchel.events import Listener, StoreOpened
-from satchel.formats.log_lines import LINE, LogFile, canonical, unheard
+from satchel.formats.log_lines import LINE, LITTLE, LogFile, canonical, unheard
 from satchel.formats.model import Entry, Message, ToolCall
 from satchel.formats.prompt_history import History
 from satchel.formats.told import Told
 from satchel.jsontext import loads
 
-__all__ = ["LogStore", "Tell", "counted", "entries", "first_objects", "is_live", "open_tree", "second", "silent", "sniff_tree"]
+__all__ = [
+    "LogStore",
+    "Tell",
+    "counted",
+    "entries",
+    "first_objects",
+    "given_away",
+    "is_live",
+    "open_tree",
+    "second",
+    "silent",
+    "sniff_tree",
+]
 
 Tell = Callable[[str, str], None]
 """Hears of a place that can't be looked into, and why."""
@@ -63,7 +76,7 @@ def is_live(now: float, modified: float) -> bool:
 def first_objects(path: Path) -> Iterator[tuple[bytes, Any]]:
     """Yield the lines at the beginning of a log with what they say, None for one that is no JSON. Raises StoreError, OSError."""
     read = 0
-    with LogFile(path).open() as file:
+    with LogFile(path).open(buffer=LITTLE) as file:
         while read <= _HEAD and (line := file.readline(_LONGEST)):
             read += len(line)
             try:
@@ -107,6 +120,7 @@ class Tree(Protocol):
     root: Path
 
 
+Item = TypeVar("Item")
 SomeTree = TypeVar("SomeTree", bound=Tree)
 SomeStore = TypeVar("SomeStore", bound="LogStore[Any]")
 
@@ -229,6 +243,12 @@ def counted(info: SessionInfo, entries: Iterable[Entry], *, newest: float | None
         cost=cost,
         usage=usage if any(sums) else info.usage,
     )
+
+
+def given_away(held: deque[Item]) -> Iterator[Item]:
+    """Yield what is held, and let go of it one by one."""
+    while held:
+        yield held.popleft()
 
 
 # ---------------------------------------------------------------------------------------------------------- the store

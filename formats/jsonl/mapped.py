@@ -9,7 +9,7 @@ it all.
 from __future__ import annotations
 
 import json
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,11 +17,13 @@ from typing import Any
 from satchel.contracts import Record, SessionInfo, SessionView
 from satchel.digest import ContentDigest, lineage_digest
 from satchel.formats.hermes_rows import JSON_PREFIX, canonical
-from satchel.formats.log_store import counted
+from satchel.formats.log_store import counted, given_away
 from satchel.formats.model import Block, Entry, Image, Message, Text, Thinking, ToolCall, ToolResult
 
 __all__ = ["Mapped"]
 
+_HELD = 4 << 20
+"""Messages whose lines take so many bytes are held, parsed, from the counting of them to the writing."""
 _STATES = {"live": (1, 0), "compacted": (0, 1), "rewound": (0, 0), "sidechain": (0, 0)}
 _TOOLS = {"claude": "claude-code", "codex": "codex"}
 
@@ -83,12 +85,16 @@ class Mapped:
 
     def _records(self, at: int, losses: Counter[str]) -> Iterator[Record]:
         # The session's row stands before the messages and says how many there are, and how many tokens they took.
+        held: deque[Message] | None = None
         if at not in self._facts:
-            self._facts[at] = self._session_row(at)
+            held, lost = deque(), Counter[str]()
+            self._facts[at] = self._session_row(at, held, lost)
+            if held:
+                losses += lost
         yield self._facts[at]
         names: dict[str, str] = {}
         number = 0
-        for entry in self._messages(at, losses):
+        for entry in given_away(held) if held else self._messages(at, losses):
             for row in _rows(entry, names, losses):
                 number += 1
                 row["session_id"] = self.ids[at]
@@ -105,12 +111,19 @@ class Mapped:
             else:
                 yield entry
 
-    def _session_row(self, at: int) -> Record:
+    def _session_row(self, at: int, held: deque[Message], losses: Counter[str]) -> Record:
+        """Return the session's row; where its messages are no more than may be held, they are in `held` afterwards."""
         rows, model = 0, self.segments[at].model
+        room = _HELD
 
         def seen() -> Iterator[Message]:
-            nonlocal rows, model
-            for message in self._messages(at, Counter()):
+            nonlocal rows, model, room
+            for message in self._messages(at, losses):
+                if room > 0:
+                    held.append(message)
+                    room -= sum(len(record.raw) if record.raw is not None else _HELD for record in message.records)
+                    if room <= 0:
+                        held.clear()
                 results, injected, said = _parted(message)
                 rows += message.state == "live" and len(results) + bool(injected) + bool(said or not (results or injected))
                 model = message.model or model
