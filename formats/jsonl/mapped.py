@@ -24,6 +24,8 @@ __all__ = ["Mapped"]
 
 _HELD = 4 << 20
 """Messages whose lines take so many bytes are held, parsed, from the counting of them to the writing."""
+_CALLS = 20_000
+"""The names of so many calls are remembered for their results."""
 _STATES = {"live": (1, 0), "compacted": (0, 1), "rewound": (0, 0), "sidechain": (0, 0)}
 _TOOLS = {"claude": "claude-code", "codex": "codex"}
 
@@ -165,6 +167,10 @@ def _rows(message: Message, names: dict[str, str], losses: Counter[str]) -> Iter
     for block in said:
         if isinstance(block, ToolCall) and block.id is not None:
             names[block.id] = block.name
+            if len(names) > _CALLS:
+                # Results may bear their own names, or never come.
+                for old in list(names)[: _CALLS // 2]:
+                    del names[old]
     answers = message.role != "assistant"
     if answers:
         yield from _results(message, results, names, losses)

@@ -25,6 +25,7 @@ from satchel.formats.codex.tokens import Spent
 from satchel.formats.hermes_legacy import documents
 from satchel.formats.jsonl import mapped, writer
 from satchel.formats.log_lines import LogFile, head_and_tail
+from satchel.formats.model import Message, ToolCall, ToolResult
 from satchel.pipeline import View
 
 
@@ -235,6 +236,20 @@ def test_the_messages_of_a_small_document_are_cut_out_once(
 
     assert said == [record.data for record in whole.records(report=log_lines.unheard)]
     assert passes == opened
+
+
+def test_names_of_calls_are_remembered_for_results_and_do_not_grow_in_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Codex' results bear their names themselves, and each call's was kept to the end: 100 bytes of memory for each."""
+    monkeypatch.setattr(mapped, "_CALLS", 10)
+    names: dict[str, str] = {}
+    for number in range(100):
+        call = Message(role="assistant", author="model", blocks=[ToolCall(f"c{number}", f"tool{number}", {})])
+        given = "ls" if number % 5 else None
+        result = Message(role="tool", author="tool", blocks=[ToolResult(f"c{number}", given, [])])
+        rows = [row for message in (call, result) for row in mapped._rows(message, names, Counter())]
+
+        assert [None, given or f"tool{number}"] == [row["tool_name"] for row in rows]
+        assert 10 >= len(names)
 
 
 # ------------------------------------------------------------------------------------------------------------ tokens
