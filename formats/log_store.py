@@ -8,6 +8,7 @@ import errno
 import os
 import stat
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -18,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, Self, TypeVar
 from satchel.contracts import Claim, Record, SessionInfo, Usage
 from satchel.errors import JsonError, NotAStore, NotFound, StoreChanged, StoreError
 from satchel.events import Listener, StoreOpened
-from satchel.formats.log_lines import LINE, LogFile, canonical, unheard
+from satchel.formats.log_lines import LINE, LITTLE, LogFile, canonical, unheard
 from satchel.formats.model import Entry, Message, ToolCall
 from satchel.formats.parted import rows
 from satchel.formats.prompt_history import History
@@ -35,6 +36,7 @@ __all__ = [
     "counted",
     "entries",
     "first_objects",
+    "given_away",
     "is_live",
     "open_tree",
     "second",
@@ -110,7 +112,7 @@ def is_live(now: float, modified: float) -> bool:
 def first_objects(path: Path) -> Iterator[tuple[bytes, Any]]:
     """Yield the lines at the beginning of a log with what they say, None for one that is no JSON. Raises StoreError, OSError."""
     read = 0
-    with LogFile(path).open() as file:
+    with LogFile(path).open(buffer=LITTLE) as file:
         while read <= _HEAD and (line := file.readline(_LONGEST)):
             read += len(line)
             try:
@@ -154,6 +156,7 @@ class Tree(Protocol):
     root: Path
 
 
+Item = TypeVar("Item")
 SomeTree = TypeVar("SomeTree", bound=Tree)
 SomeStore = TypeVar("SomeStore", bound="LogStore[Any]")
 
@@ -284,6 +287,12 @@ def counted(info: SessionInfo, entries: Iterable[Entry], *, newest: float | None
         cost=cost,
         usage=usage if any(sums) else info.usage,
     )
+
+
+def given_away(held: deque[Item]) -> Iterator[Item]:
+    """Yield what is held, and let go of it one by one."""
+    while held:
+        yield held.popleft()
 
 
 # ---------------------------------------------------------------------------------------------------------- the store

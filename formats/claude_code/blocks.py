@@ -196,21 +196,22 @@ def _is_grown(block: Block, other: Block) -> bool:
     return block == other
 
 
-_NESTED = ("ephemeral_5m_input_tokens", "ephemeral_1h_input_tokens")
-
-
 def usage_of(said: Any) -> Usage | None:
     """Return the tokens that an answer says it took, None where it says nothing."""
     if not isinstance(said, dict):
         return None
-    nested = said.get("cache_creation")
-    details = said.get("output_tokens_details")
-    written = sum(_count(nested.get(key)) for key in _NESTED) if isinstance(nested, dict) else 0
+    get = said.get
+    nested = get("cache_creation")
+    details = get("output_tokens_details")
+    to_cache = _count(get("cache_creation_input_tokens"))
+    if isinstance(nested, dict):
+        by_time = _count(nested.get("ephemeral_5m_input_tokens")) + _count(nested.get("ephemeral_1h_input_tokens"))
+        to_cache = by_time if by_time > to_cache else to_cache
     return Usage(
-        input=_count(said.get("input_tokens")),
-        output=_count(said.get("output_tokens")),
-        cache_read=_count(said.get("cache_read_input_tokens")),
-        cache_write=max(_count(said.get("cache_creation_input_tokens")), written),
+        input=_count(get("input_tokens")),
+        output=_count(get("output_tokens")),
+        cache_read=_count(get("cache_read_input_tokens")),
+        cache_write=to_cache,
         reasoning=_count(details.get("thinking_tokens")) if isinstance(details, dict) else 0,
     )
 

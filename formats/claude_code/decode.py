@@ -198,9 +198,8 @@ class _Reading:
         extra = self._extra(record, data, flag)
         if data.get("isApiErrorMessage"):
             extra["error"] = data.get("error") or True
-        cost = data.get("costUSD")
-        if number(cost) is not None and not flag & (COUNTED | COPIED):
-            extra["cost"] = number(cost)
+        if "costUSD" in data and not flag & (COUNTED | COPIED) and (cost := number(data["costUSD"])) is not None:
+            extra["cost"] = cost
         identity = body.get("id") or data.get("uuid")
         stop = body.get("stop_reason")
         return Message(

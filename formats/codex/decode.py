@@ -11,7 +11,7 @@ from satchel.contracts import Record
 from satchel.formats.codex.events import event_message
 from satchel.formats.codex.items import call, image, parts, person_parts, result, thinking
 from satchel.formats.codex.known import EVENTS
-from satchel.formats.codex.plan import Plan, kinds_of
+from satchel.formats.codex.plan import Numbered, Plan, kinds_of
 from satchel.formats.codex.shapes import CALLS, OUTPUTS, TOPS, item_type, shape, text_of, time_of, words
 from satchel.formats.model import Author, Block, Entry, Message, Note, State, Text, ToolResult
 
@@ -151,7 +151,7 @@ def _prompter(plan: Plan, at: int) -> Author:
 
 def _plan_of(record: Record) -> tuple[Plan, int]:
     key = record.key
-    return getattr(key, "plan", _NOTHING), getattr(key, "at", -1)
+    return (key.plan, key.at) if type(key) is Numbered else (_NOTHING, -1)
 
 
 def _item(record: Record, kind: str, payload: dict[str, Any], time: float | None, turn: _Turn) -> Entry:

@@ -33,6 +33,7 @@ _LIGHT = re.compile(
     rb'\{"timestamp":"[^"]{8,40}",(?:"ordinal":\d+,)?"type":"(?:(compacted|world_state)"|response_item","payload":\{"type":"'
     rb'(?:(function_call|custom_tool_call)|(function_call_output|custom_tool_call_output|ghost_snapshot))")'
 )
+_GLUED = re.compile(rb'}\{"')
 _HEAVY = 300
 """A line that is shorter, in bytes, is parsed."""
 
@@ -103,19 +104,24 @@ class Plan:
 def numbered(records: Iterable[Record], segment: int) -> Iterator[tuple[int, Record]]:
     """Yield records of a file with their places."""
     last, piece = -1, 0
+    begin = place(segment, 0, 0)
     for record in records:
-        if record.key == last:
-            piece += 1
+        line = record.key
+        if line != last:
+            last, piece = line, 0
+            yield begin | line << 12, record
         else:
-            last, piece = record.key, 0
-        yield place(segment, last, piece), record
+            piece += 1
+            yield place(segment, line, piece), record
 
 
 def quick(log: LogFile, segment: int) -> Iterator[tuple[int, Any, re.Match[bytes] | None]]:
     """Yield what lines say with their places; of a long one that is known by its beginning, that alone."""
+    light_of = _LIGHT.match
+    begin = place(segment, 0, 0)
     for number, line in enumerate(log.lines(), 1):
-        if len(line) > _HEAVY and (light := _LIGHT.match(line)) is not None and _is_one(line):
-            yield place(segment, number, 0), None, light
+        if len(line) > _HEAVY and (light := light_of(line)) is not None and _is_one(line, light):
+            yield begin | number << 12, None, light
             continue
         try:
             # What it gets wrong, big integers and halves of pairs, does not matter here.
@@ -123,7 +129,7 @@ def quick(log: LogFile, segment: int) -> Iterator[tuple[int, Any, re.Match[bytes
         except JsonError:
             pass
         else:
-            yield place(segment, number, 0), data, None
+            yield begin | number << 12, data, None
             continue
         try:
             data = loads(line)
@@ -135,9 +141,11 @@ def quick(log: LogFile, segment: int) -> Iterator[tuple[int, Any, re.Match[bytes
             yield place(segment, number, 0), data, None
 
 
-def _is_one(line: bytes) -> bool:
+def _is_one(line: bytes, light: re.Match[bytes]) -> bool:
     """Return whether a line is no torn record, nor has another one glued to it, which must be seen for itself."""
-    return line.rstrip().endswith(b"}") and line.count(b'"payload":') < 2 and b'}{"' not in line
+    whole = line.endswith(b"}\n") or line.rstrip().endswith(b"}")
+    # An expression finds these three bytes in half the time that "in" takes.
+    return whole and line.count(b'"payload":') < 2 and _GLUED.search(line, light.end()) is None
 
 
 class _Exchange(NamedTuple):
@@ -468,7 +476,8 @@ def make(
     plan = Plan()
     plan.copied = copied
     scan = _Scan(plan)
+    see = scan.see
     for at, data, light in lines:
-        scan.see(at, data, light, copied=bool(copied) and plan.is_copied(at))
+        see(at, data, light, copied=bool(copied) and plan.is_copied(at))
     scan.finish(dead)
     return plan

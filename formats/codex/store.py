@@ -5,6 +5,7 @@ An opened folder of Codex' sessions.
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,7 +22,7 @@ from satchel.formats.codex.sessions import Part, Session, gather
 from satchel.formats.codex.shapes import text_of
 from satchel.formats.codex.titles import read as read_titles
 from satchel.formats.log_lines import LogFile, unheard
-from satchel.formats.log_store import LogStore, is_live
+from satchel.formats.log_store import LogStore, given_away, is_live
 from satchel.formats.prompt_history import History
 from satchel.formats.told import Told
 
@@ -175,21 +176,21 @@ class CodexStore(LogStore[Session]):
         return extra
 
     def _records(self, session: Session) -> Iterator[Record]:
-        held: list[list[Record]] = []
+        held: list[deque[Record]] = []
         if session.id not in self._plans and all(part.log.size <= _SMALL and not part.log.compressed for part in session.parts):
             # Parsed once for both.
-            held = [list(part.log.records(report=self._told.of(part.found.path))) for part in session.parts]
+            held = [deque(part.log.records(report=self._told.of(part.found.path))) for part in session.parts]
         plan = self._plan(session, held)
         for segment, part in enumerate(session.parts):
             self._read[part.found.name] = part.log
-            records: Iterable[Record] = held[segment] if held else part.log.records(report=self._told.of(part.found.path))
+            records = given_away(held[segment]) if held else part.log.records(report=self._told.of(part.found.path))
             for at, record in numbered(records, segment):
                 record.key = key = Numbered(record.key)
                 key.at = at
                 key.plan = plan
                 yield record
 
-    def _plan(self, session: Session, held: list[list[Record]] | None = None) -> Plan:
+    def _plan(self, session: Session, held: list[deque[Record]] | None = None) -> Plan:
         plan = self._plans.pop(session.id, None)
         if plan is None:
             ranges = self._copied(session)
@@ -225,7 +226,7 @@ class CodexStore(LogStore[Session]):
 Lines = Iterator[tuple[int, Any, "re.Match[bytes] | None"]]
 
 
-def _lines(session: Session, held: list[list[Record]]) -> Lines:
+def _lines(session: Session, held: list[deque[Record]]) -> Lines:
     for segment, part in enumerate(session.parts):
         if held:
             yield from ((at, record.data, None) for at, record in numbered(held[segment], segment))

@@ -9,7 +9,7 @@ it all.
 from __future__ import annotations
 
 import json
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,12 +18,16 @@ from satchel.contracts import Dialect, Record, SessionInfo, SessionView
 from satchel.digest import ContentDigest, lineage_digest
 from satchel.formats.hermes_rows import JSON_PREFIX, canonical
 from satchel.formats.jsonl.native import origin_json
-from satchel.formats.log_store import counted
+from satchel.formats.log_store import counted, given_away
 from satchel.formats.model import Block, Entry, Image, Message, Text, Thinking, ToolCall, ToolResult
 from satchel.formats.parted import parted
 
 __all__ = ["Mapped"]
 
+_HELD = 4 << 20
+"""Messages whose lines take so many bytes are held, parsed, from the counting of them to the writing."""
+_CALLS = 20_000
+"""The names of so many calls are remembered for their results."""
 _STATES = {"live": (1, 0), "compacted": (0, 1), "rewound": (0, 0), "sidechain": (0, 0)}
 
 
@@ -96,12 +100,16 @@ class Mapped:
 
     def _records(self, at: int, losses: Counter[str]) -> Iterator[Record]:
         # The session's row stands before the messages and says how many there are, and how many tokens they took.
+        held: deque[Message] | None = None
         if at not in self._facts:
-            self._facts[at] = self._session_row(at)
+            held, lost = deque(), Counter[str]()
+            self._facts[at] = self._session_row(at, held, lost)
+            if held:
+                losses += lost
         yield self._facts[at]
         names: dict[str, str] = {}
         number = 0
-        for entry in self._messages(at, losses):
+        for entry in given_away(held) if held else self._messages(at, losses):
             for row in _rows(entry, names, losses):
                 number += 1
                 row["session_id"] = self.ids[at]
@@ -118,12 +126,19 @@ class Mapped:
             else:
                 yield entry
 
-    def _session_row(self, at: int) -> Record:
+    def _session_row(self, at: int, held: deque[Message], losses: Counter[str]) -> Record:
+        """Return the session's row; where its messages are no more than may be held, they are in `held` afterwards."""
         model = self.segments[at].model
+        room = _HELD
 
         def seen() -> Iterator[Message]:
-            nonlocal model
-            for message in self._messages(at, Counter()):
+            nonlocal model, room
+            for message in self._messages(at, losses):
+                if room > 0:
+                    held.append(message)
+                    room -= sum(len(record.raw) if record.raw is not None else _HELD for record in message.records)
+                    if room <= 0:
+                        held.clear()
                 model = message.model or model
                 yield message
 
@@ -162,6 +177,10 @@ def _rows(message: Message, names: dict[str, str], losses: Counter[str]) -> Iter
     for block in said:
         if isinstance(block, ToolCall) and block.id is not None:
             names[block.id] = block.name
+            if len(names) > _CALLS:
+                # Results may bear their own names, or never come.
+                for old in list(names)[: _CALLS // 2]:
+                    del names[old]
     answers = message.role != "assistant"
     if answers:
         yield from _results(message, results, names, losses)
