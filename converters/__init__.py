@@ -12,12 +12,14 @@ if TYPE_CHECKING:
     from satchel.contracts import Record, SessionInfo, Store
     from satchel.errors import SatchelError
     from satchel.formats.model import Message, Note
-    from satchel.library import convert, make_selection, open, verify
+    from satchel.library import convert, make_redactor, make_selection, open, redact, redact_file, scan, verify
+    from satchel.redaction.policy import Policy, make_policy
     from satchel.selection import Selection
 
 __all__ = [
     "Message",
     "Note",
+    "Policy",
     "Record",
     "SatchelError",
     "Selection",
@@ -25,8 +27,13 @@ __all__ = [
     "Store",
     "__version__",
     "convert",
+    "make_policy",
+    "make_redactor",
     "make_selection",
     "open",
+    "redact",
+    "redact_file",
+    "scan",
     "verify",
 ]
 
@@ -35,14 +42,20 @@ __version__ = "0.1.0"
 _WHERE = {
     "Message": "satchel.formats.model",
     "Note": "satchel.formats.model",
+    "Policy": "satchel.redaction.policy",
     "Record": "satchel.contracts",
     "SatchelError": "satchel.errors",
     "Selection": "satchel.selection",
     "SessionInfo": "satchel.contracts",
     "Store": "satchel.contracts",
     "convert": "satchel.library",
+    "make_policy": "satchel.redaction.policy",
+    "make_redactor": "satchel.library",
     "make_selection": "satchel.library",
     "open": "satchel.library",
+    "redact": "satchel.library",
+    "redact_file": "satchel.library",
+    "scan": "satchel.library",
     "verify": "satchel.library",
 }
 

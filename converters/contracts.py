@@ -23,17 +23,22 @@ if TYPE_CHECKING:
 __all__ = [
     "Beside",
     "Claim",
+    "Contents",
     "Dialect",
     "Drifting",
     "Export",
     "Extents",
     "Files",
+    "Gate",
+    "Gated",
+    "GatedTarget",
     "Lineage",
     "Naming",
     "Origins",
     "Reader",
     "Record",
     "Redactor",
+    "Scoped",
     "SessionInfo",
     "SessionView",
     "Store",
@@ -60,7 +65,7 @@ class Record:
         key: What finds it there: the rowid or primary key of a row, the 1-based number of a line.
         data: The row by column name with the database's own values (str, int, float, bytes, None), or the line's parsed JSON.
             Text that is not valid UTF-8 stands as `satchel.jsontext.RawText`.
-        raw: The bytes as they stood in a file; None for a row, and once redaction changed `data`.
+        raw: The bytes as they stood in a file, and with placeholders in them where redaction changed `data`; None for a row.
         plain: The reader's promise about a message row: its keys are sorted, but for "id", which is last, and floats are finite.
         json: Once made by the dialect, the record as JSON the way an export shows it; what it can't show is in `exact`.
         exact: Notes by column on what `json` could not show (docs/formats/jsonl.md), or None.
@@ -382,6 +387,21 @@ class SessionView(Protocol):
 
 
 @runtime_checkable
+class Contents(Protocol):
+    """What a view of a session can do that has files: give what is in them, redacted."""
+
+    def contents(self, path: Path, /) -> Iterator[bytes]:
+        """
+        Yield what one of these files holds, piece by piece, redacted.
+
+        Raises:
+            StoreError: It can't be read.
+            RedactionError: It can't be redacted.
+        """
+        ...
+
+
+@runtime_checkable
 class Export(Protocol):
     """One run of a writer; a context manager. Leaving it without an error completes the output."""
 
@@ -390,7 +410,7 @@ class Export(Protocol):
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /) -> None: ...
 
     def add(self, session: SessionView, /) -> Written:
-        """Write one session and say where it went."""
+        """Write one session and say where it went. Of one that is redacted nothing is held back: it is searched once more."""
         ...
 
 
@@ -426,4 +446,57 @@ class Redactor(Protocol):
 
     def text(self, text: str, /) -> str:
         """Redact a text that stands outside the records (an error's place, say)."""
+        ...
+
+
+@runtime_checkable
+class Scoped(Protocol):
+    """What a redactor can do that tells sessions apart, and names from what is said."""
+
+    def enter(self, session_id: str, /) -> None:
+        """Say whose records come next."""
+        ...
+
+    def identifier(self, text: str, /) -> str:
+        """Redact an id: what other things hang on changes only where it is surely secret, the same way in the records."""
+        ...
+
+    def file(self, lines: Iterable[bytes], /, *, whole: bool) -> Iterator[bytes]:
+        """Redact a file of a session that was learned, line by line, or as a `whole`. Raises RedactionError."""
+        ...
+
+    def counts(self, session_id: str, /) -> Mapping[str, int]:
+        """Return what was taken out of a session that was applied, by rule, and how often."""
+        ...
+
+
+class GatedTarget(Target, Protocol):
+    """A target whose streams are searched for what should not be in them."""
+
+    def settle(self) -> None:
+        """Search what waits in every stream: what comes next is of another family. Raises RedactionError."""
+        ...
+
+
+class Gate(Protocol):
+    """Searches what is written for what should have been taken out."""
+
+    session: str
+    """Whose text is being written, as it is called in the output."""
+
+    def over(self, target: Target, /) -> GatedTarget:
+        """Return a target whose streams are searched."""
+        ...
+
+    def text(self, text: bytes, name: str, /) -> bytes:
+        """Return a text that is written as a whole, once it is searched. Raises RedactionError."""
+        ...
+
+
+@runtime_checkable
+class Gated(Protocol):
+    """What a redactor can do that trusts no writer."""
+
+    def gate(self) -> Gate:
+        """Return the gate of a run that begins."""
         ...

@@ -13,6 +13,7 @@ The errors that Satchel raises, as one tree; each class carries the exit status 
     │   └── TargetExists        1
     ├── ManifestError           1
     ├── JsonError               1
+    ├── RedactionError          1
     └── PluginError             1
 
 A warning is never an exception: it is a `satchel.events.Problem`.
@@ -27,6 +28,7 @@ __all__ = [
     "NotAStore",
     "NotFound",
     "PluginError",
+    "RedactionError",
     "SatchelError",
     "StoreChanged",
     "StoreDamaged",
@@ -97,6 +99,10 @@ class ManifestError(SatchelError):
 
 class JsonError(SatchelError):
     """Bytes that were to be JSON are not."""
+
+
+class RedactionError(SatchelError):
+    """Secrets could not be removed for certain, so nothing is written; neither its text nor its cause holds any of them."""
 
 
 class PluginError(SatchelError):

@@ -18,7 +18,7 @@ import os
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO, Literal
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal
 
 import satchel
 from satchel import pipeline, sources, verifying
@@ -27,7 +27,14 @@ from satchel.events import Listener, ignore
 from satchel.formats import registry
 from satchel.selection import Selection, selection
 
-__all__ = ["convert", "make_selection", "open", "verify"]
+if TYPE_CHECKING:
+    from satchel.redacting import Finding
+    from satchel.redacting import Outcome as FileOutcome
+    from satchel.redaction.policy import Policy
+    from satchel.redaction.report import Report
+    from satchel.redaction.tags import TagKey
+
+__all__ = ["convert", "make_redactor", "make_selection", "open", "redact", "redact_file", "scan", "verify"]
 
 
 def open(path: str | os.PathLike[str], *, format: str | None = None, listen: Listener = ignore) -> Store:
@@ -71,6 +78,7 @@ def convert(
         selection: Which sessions; by default all.
         lineage: "logical" joins the segments of a compressed conversation.
         options: The writer's own options.
+        redactor: Takes secrets out; `make_redactor` gives one.
         manifest: Write the manifest beside the output.
         force: Overwrite what is there.
 
@@ -117,3 +125,83 @@ def verify(path: str | os.PathLike[str], *, content: bool = False, listen: Liste
         NotFound: Nothing is at the path.
     """
     return verifying.check(path, content=content, listen=listen)
+
+
+def make_redactor(policy: Policy | None = None, *, tags: TagKey | None = None, report: Report | None = None) -> Redactor:
+    """
+    Return what takes secrets out, for `convert`, or to be used again and again for texts and files: making it takes a moment.
+
+    Args:
+        policy: What `make_policy` returns; by default the built-in rules alone, whatever the user's redact.toml says.
+        tags: The key of the tags in placeholders; by default the user's own, made when there is none.
+        report: Is told what goes from sessions: a `satchel.redaction.report.Report`.
+
+    Raises:
+        SatchelError: The key can't be read or made.
+    """
+    from satchel.redaction.building import build
+    from satchel.redaction.tags import TagKey
+
+    return build(policy, tags=tags if tags is not None else TagKey.own(), report=report)
+
+
+def redact(text: str, *, policy: Policy | None = None, redactor: Redactor | None = None) -> str:
+    """
+    Return a text without its secrets; JSON stays JSON. For many texts make one redactor, and give it.
+
+    Raises:
+        RedactionError: It failed, and nothing of the text may be used.
+    """
+    use: Any = redactor if redactor is not None else make_redactor(policy)
+    return str(use.clean(text))
+
+
+def redact_file(
+    path: str | os.PathLike[str],
+    output: str | os.PathLike[str] | BinaryIO | None = None,
+    *,
+    policy: Policy | None = None,
+    redactor: Redactor | None = None,
+    in_place: bool = False,
+    force: bool = False,
+    copy_binary: bool = False,
+    listen: Listener = ignore,
+) -> FileOutcome:
+    """
+    Redact a file, or a folder with all that is in it: the same run as `satchel redact`.
+
+    Args:
+        output: A file, for a folder a folder, or a binary stream; None with `in_place`.
+        redactor: Made without a report; what went from the files is in the outcome's.
+
+    Raises:
+        SatchelError: Nothing of the file at hand is under its final name.
+    """
+    from satchel.redacting import redact_path
+
+    return redact_path(
+        path,
+        output,
+        redactor=redactor if redactor is not None else make_redactor(policy),
+        in_place=in_place,
+        force=force,
+        copy_binary=copy_binary,
+        listen=listen,
+    )
+
+
+def scan(
+    path: str | os.PathLike[str], *, policy: Policy | None = None, redactor: Redactor | None = None, listen: Listener = ignore
+) -> list[Finding]:
+    """
+    Return where secrets are in a file, or a folder with all that is in it: place, rule and tag of each, no value.
+
+    Raises:
+        SatchelError: Nothing is there, or it can't be read.
+    """
+    from satchel.redacting import scan_path
+
+    found: list[Finding] = []
+    use = redactor if redactor is not None else make_redactor(policy)
+    scan_path(path, redactor=use, hear=found.append, listen=listen)
+    return found

@@ -8,17 +8,35 @@ meanwhile is read again, the last time from a private copy. Nothing is under its
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal
 
-from satchel.contracts import Beside, Dialect, Extents, Files, Origins, Record, Redactor, SessionInfo, Store, Written
+from satchel.contracts import (
+    Beside,
+    Dialect,
+    Extents,
+    Files,
+    Gate,
+    Gated,
+    GatedTarget,
+    Origins,
+    Record,
+    Redactor,
+    Scoped,
+    SessionInfo,
+    Store,
+    Written,
+)
 from satchel.digest import ContentDigest, lineage_digest
-from satchel.errors import StoreChanged, TargetError, UsageError
+from satchel.errors import JsonError, StoreChanged, StoreError, TargetError, UsageError
 from satchel.events import Event, Listener, Problem, Progress, SessionFinished, SessionStarted, Totals, ignore
 from satchel.formats import registry
+from satchel.jsontext import dumps, loads
 from satchel.lineage import Families
 from satchel.manifest.manifest import ManifestWriter
 from satchel.manifest.target import DirectoryTarget, FileTarget, PipeTarget
@@ -26,6 +44,7 @@ from satchel.selection import Selection, Tally, select
 from satchel.sources import Source, find_all, open_all, spare
 
 if TYPE_CHECKING:
+    from satchel.formats.log_lines import LogFile
     from satchel.formats.model import Entry
 
 __all__ = ["Outcome", "Plan", "View", "export", "plan"]
@@ -33,6 +52,7 @@ __all__ = ["Outcome", "Plan", "View", "export", "plan"]
 _TRIES = 3
 _PLACE = "satchel.store"
 
+Examine = Callable[[Sequence[tuple[str, str]]], None]
 LineageMode = Literal["single", "logical"]
 
 
@@ -95,14 +115,19 @@ class View:
 
     def __init__(self, store: Store, ids: Sequence[str], redactor: Redactor | None, *, agent: str | None = None) -> None:
         self._store = store
-        self.agent = store.agent if agent is None else agent
+        self.agent = store.agent if agent is None else agent if redactor is None else redactor.text(agent)
         self._redactor = redactor
         self._ids = ids
-        self.ids = ids if redactor is None else [redactor.text(session_id) for session_id in ids]
+        self.ids: Sequence[str] = [_identifier(session_id, redactor) for session_id in ids]
         self.dialect = store.dialect
         self.redacted = redactor is not None
         self._segments: list[SessionInfo] | None = None
         self.digests: dict[int, tuple[str, str]] = {}
+
+    @property
+    def source_ids(self) -> Sequence[str]:
+        """The ids of the segments as the store has them."""
+        return self._ids
 
     @property
     def segments(self) -> list[SessionInfo]:
@@ -124,7 +149,7 @@ class View:
         if at in self.digests:
             # It was read to its end before, and a store gives the same each time.
             again = store.records(self._ids[at])
-            yield from again if redactor is None else redactor.apply(again)
+            yield from again if redactor is None else self._applied(at, again)
             return
         source = ContentDigest(store.canonical, conversation=store.conversation)
         take = source.add
@@ -145,10 +170,17 @@ class View:
             self.digests[at] = (digest, digest)
             return
         content = ContentDigest(store.canonical, conversation=store.conversation)
-        for record in redactor.apply(_taken(store.records(self._ids[at]), source)):
+        for record in self._applied(at, _taken(store.records(self._ids[at]), source)):
             content.add(record)
             yield record
         self.digests[at] = (source.hexdigest(), content.hexdigest())
+
+    def _applied(self, segment: int, records: Iterator[Record]) -> Iterator[Record]:
+        """Yield records of a segment, redacted."""
+        assert self._redactor is not None
+        if isinstance(self._redactor, Scoped):
+            self._redactor.enter(self._ids[segment])
+        yield from self._redactor.apply(records)
 
     def entries(self, segment: int = -1) -> Iterator[Entry]:
         """Yield the entries of a segment."""
@@ -157,7 +189,24 @@ class View:
     def files(self, segment: int = -1) -> Iterator[tuple[str, Path]]:
         """Yield the files that a segment consists of."""
         if isinstance(self._store, Files):
-            yield from self._store.files(self._ids[segment])
+            for name, path in self._store.files(self._ids[segment]):
+                yield _file_name(self._redactor.text(name)) if self._redactor is not None else name, path
+
+    def contents(self, path: Path) -> Iterator[bytes]:
+        """Yield what a file of the session holds, as far as it is read, redacted. Raises StoreError, RedactionError."""
+        from satchel.formats.log_lines import LogFile
+
+        log, extent = LogFile(path), self.extent(path)
+        if extent is not None:
+            if log.size < extent:
+                raise StoreChanged(f"{path} is shorter than it was: it changed while it was read; try again", subject=path)
+            # What was appended meanwhile was not learned, and is for the next time.
+            log.size = extent
+        if self._redactor is None:
+            return log.lines()
+        if not isinstance(self._redactor, Scoped):
+            raise StoreError(f"{path} can't be redacted as a file by this redactor", subject=path)
+        return self._redactor.file(log.lines(), whole=_is_one_value(log))
 
     def extent(self, path: Path) -> int | None:
         """Return how many bytes of one of these files are read; None where all of it is."""
@@ -167,14 +216,15 @@ class View:
         """Return the dialect of the agent's own records of a segment; None where that is Hermes'."""
         if self.dialect != "hermes":
             return self.dialect
-        return self._store.origin(self._ids[segment]) if isinstance(self._store, Origins) else None
+        said = self._store.origin(self._ids[segment]) if isinstance(self._store, Origins) else None
+        return said if said is None or self._redactor is None else self._redactor.text(said)
 
     def native(self, segment: int = -1) -> Iterator[Record] | None:
         """Yield the agent's own records of a segment, redacted; None where there are none."""
         if self.dialect != "hermes":
             return self.records(segment)
         kept = self._store.native(self._ids[segment]) if isinstance(self._store, Origins) else None
-        return kept if kept is None or self._redactor is None else self._redactor.apply(kept)
+        return kept if kept is None or self._redactor is None else self._applied(segment, kept)
 
 
 def _taken(records: Iterator[Record], digest: ContentDigest) -> Iterator[Record]:
@@ -188,12 +238,48 @@ def _taken(records: Iterator[Record], digest: ContentDigest) -> Iterator[Record]
 def _redacted(info: SessionInfo, redactor: Redactor | None) -> SessionInfo:
     if redactor is None:
         return info
-    clean: dict[str, Any] = {"extra": {}}
+    clean: dict[str, Any] = {"extra": _clean(info.extra, redactor)}
     for f in fields(info):
         value = getattr(info, f.name)
         if isinstance(value, str):
-            clean[f.name] = redactor.text(value)
+            clean[f.name] = _identifier(value, redactor) if f.name in _IDS else redactor.text(value)
     return replace(info, **clean)
+
+
+_IDS = frozenset(["id", "parent", "session_key", "chat_id"])
+
+
+def _identifier(text: str, redactor: Redactor | None) -> str:
+    if redactor is None:
+        return text
+    return redactor.identifier(text) if isinstance(redactor, Scoped) else redactor.text(text)
+
+
+def _clean(value: Any, redactor: Redactor) -> Any:
+    if isinstance(value, str):
+        return redactor.text(value)
+    if isinstance(value, Mapping):
+        return {_clean(key, redactor): _clean(item, redactor) for key, item in value.items()}
+    return [_clean(item, redactor) for item in value] if isinstance(value, list | tuple) else value
+
+
+_PLACEHOLDER = re.compile(r"\[REDACTED:([a-z0-9-]+):([0-9a-f]+)\]")
+
+
+def _file_name(name: str) -> str:
+    """Return a redacted name of a file with placeholders that every file system takes."""
+    return _PLACEHOLDER.sub(r"redacted-\1-\2", name)
+
+
+def _is_one_value(log: LogFile) -> bool:
+    """Return whether a file is one value of JSON over several lines."""
+    lines = log.lines()
+    first = next(lines, b"")
+    try:
+        loads(first)
+    except JsonError:
+        return first.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in (b"{", b"[") and next(lines, None) is not None
+    return False
 
 
 # ---------------------------------------------------------------------------------------------------------- choosing
@@ -290,6 +376,7 @@ def export(
     lineage: LineageMode = "single",
     options: Mapping[str, Any] | None = None,
     redactor: Redactor | None = None,
+    examine: Examine | None = None,
     manifest: bool = True,
     force: bool = False,
     ended_only: bool | None = None,
@@ -304,6 +391,7 @@ def export(
         output: A file, a folder (one that exists, or a name that ends in a separator, or any name for a writer of many files), or
             a binary stream.
         options: The writer's own options.
+        examine: Looks at files, given by name and path, before they get their final names, and raises to prevent that.
         ended_only: Leave live sessions out; by default when the selection narrows and does not ask for them.
         stamp: Time of the run for the manifest's header; None keeps the output free of any clock.
 
@@ -322,7 +410,7 @@ def export(
                 stores = list(open_all(stack, sources, listen=counting, private=attempt == _TRIES))
                 plans = plan(stores, selection, ended_only=only_ended, lineage=lineage, tally=run.outcome.tally)
                 if any(map(len, plans)):
-                    run.write(plans, output, manifest=manifest, force=force, version=version, stamp=stamp)
+                    run.write(plans, output, manifest=manifest, force=force, version=version, stamp=stamp, examine=examine)
                 else:
                     # An output that nothing goes into must not take the place of one that is there.
                     for item in plans:
@@ -371,17 +459,25 @@ class _Run:
         force: bool,
         version: str,
         stamp: str | None,
+        examine: Examine | None,
     ) -> None:
         outcome = self.outcome
         target: FileTarget | DirectoryTarget | PipeTarget
         if isinstance(output, str | os.PathLike):
             target = _target(os.fspath(output), self._writer.layout, force=force, listen=self._listen)
+            target.examine = examine
             if isinstance(target, FileTarget) and not manifest:
                 target.check()
             outcome.output = os.path.join(target.root, target.name) if isinstance(target, FileTarget) else target.root
         else:
             target = PipeTarget(output)
         listing: ManifestWriter | None = None
+        gate: Gate | None = None
+        gated: GatedTarget | None = None
+        able: object = self._redactor
+        if isinstance(able, Gated):
+            gate = self._gate = able.gate()
+            gated = gate.over(target)
         header = {"lineage": self._lineage, **self._options} | ({"exported_at": stamp} if stamp else {})
         with target, ExitStack() as inner:
             if manifest and not isinstance(target, PipeTarget):
@@ -394,16 +490,20 @@ class _Run:
                     listen=self._listen,
                 )
                 inner.enter_context(listing)
-            with self._writer.open(target, options=self._options, listen=self._listen) as writing:
+            with self._writer.open(gated or target, options=self._options, listen=self._listen) as writing:
                 total, done = sum(map(len, plans)), 0
                 self._tell_doubles(plans)
                 for item in plans:
                     for family in item.families:
+                        if gated is not None:
+                            gated.settle()
                         self._learn(item.store, family)
                         for segments in family:
                             self._listen(SessionStarted(segments[-1]))
                             before = self._listen.lost
                             view = View(item.store, segments, self._redactor, agent=item.agents.get(segments[-1]))
+                            if gate is not None:
+                                gate.session = view.ids[-1]
                             written = writing.add(view)
                             self._note(view, written, listing, self._listen.lost - before, item)
                             done += 1
@@ -417,6 +517,7 @@ class _Run:
         outcome.digests = {entry.path: entry.sha256 for entry in target.files}
 
     _lost_in_sessions = 0
+    _gate: Gate | None = None
 
     def _tell_doubles(self, plans: list[Plan]) -> None:
         """Say which sessions are in more than one of the stores: both are written, as it is not known which one is right."""
@@ -434,6 +535,8 @@ class _Run:
             self._redactor.begin()
             for segments in family:
                 for session_id in segments:
+                    if isinstance(self._redactor, Scoped):
+                        self._redactor.enter(session_id)
                     self._redactor.learn(store.records(session_id))
                     kept = store.native(session_id) if isinstance(store, Origins) else None
                     if kept is not None:
@@ -468,8 +571,25 @@ class _Run:
             "lost": lost,
             "losses": dict(written.losses),
         }
-        more = {"profile": item.source.profile, "native_digest": written.native_digest}
-        listing.session(line | {key: value for key, value in more.items() if value is not None})
+        redactor, profile = self._redactor, item.source.profile
+        if redactor is not None:
+            line |= _counts(view, redactor)
+            profile = redactor.text(profile) if profile is not None else None
+        more = {"profile": profile, "native_digest": written.native_digest}
+        line |= {key: value for key, value in more.items() if value is not None}
+        if self._gate is not None:
+            self._gate.text(dumps(line), "the manifest")
+        listing.session(line)
+
+
+def _counts(view: View, redactor: Redactor) -> dict[str, Any]:
+    """Return what a manifest says of what was taken out of a session: by rule, how often."""
+    if not isinstance(redactor, Scoped):
+        return {"redacted": True}
+    total: Counter[str] = Counter()
+    for session_id in view.source_ids:
+        total.update(redactor.counts(session_id))
+    return {"redacted": dict(sorted(total.items()))}
 
 
 def _target(output: str, layout: str, *, force: bool, listen: Listener) -> FileTarget | DirectoryTarget:

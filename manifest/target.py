@@ -67,6 +67,8 @@ class _Files:
         """Names that may be overwritten though `force` is off: files of an unfinished run."""
         self.announce: Callable[[Sequence[FileEntry]], None] | None = None
         """Told of the files that are about to get their final names."""
+        self.examine: Callable[[Sequence[tuple[str, str]]], None] | None = None
+        """Shown the files that are about to get their final names, each by that name and by where it is; it may raise."""
         self.tag = os.urandom(3).hex()[:5]
         self._listen = listen
         self._mode = 0o666 & ~umask()
@@ -154,6 +156,8 @@ class _Files:
         try:
             if ready:
                 self._flush(ready)
+                if self.examine is not None:
+                    self.examine([(item.entry.path, item.temporary) for item in ready])
                 if self.announce is not None:
                     self.announce(entries)
             if before is not None:

@@ -33,6 +33,7 @@ def _no_real_homes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HOME", str(home))
         patch.setenv("XDG_STATE_HOME", str(home / "state"))
+        patch.setenv("XDG_CONFIG_HOME", str(home / "config"))
         for name in (
             "HERMES_HOME",
             "CLAUDE_CONFIG_DIR",

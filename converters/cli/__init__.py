@@ -31,6 +31,8 @@ COMMANDS = {
     "list": ("satchel.cli.list", "List sessions, newest first."),
     "show": ("satchel.cli.show", "Show one session as a conversation."),
     "stats": ("satchel.cli.stats", "Count sessions, messages, tokens and bytes."),
+    "redact": ("satchel.cli.redact", "Remove secrets from files."),
+    "scan": ("satchel.cli.scan", "Look for secrets in files or stores, and write nothing."),
     "verify": ("satchel.cli.verify", "Compare an export with its manifest."),
     "formats": ("satchel.cli.formats", "List the formats that can be read and written."),
     "doctor": ("satchel.cli.doctor", "Say which stores are here, how they are, and why a session may seem missing."),

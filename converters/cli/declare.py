@@ -25,7 +25,7 @@ class Param:
         spellings: How an option is written ("-q", "--quiet"); none for an argument.
         name: What the command's function calls its value.
         flag: Whether it is given without a value, and is true then.
-        multiple: Whether it may be repeated; its value is a tuple of all that were given.
+        multiple: Whether it may be repeated, and an argument may be any number of words; its value is a tuple of all of them.
         required: Whether an argument has to be given.
         default: The value of what is not given.
         choices: The words it takes, when it takes no others.
@@ -101,10 +101,14 @@ class Command:
                 given = param.value(value if equals else next(rest))
                 values[param.name] = values[param.name] + (given,) if param.multiple else given
             arguments = [param for param in self.params if not param.spellings]
-            if not sum(param.required for param in arguments) <= len(alone) <= len(arguments):
+            many = arguments[-1] if arguments and arguments[-1].multiple else None
+            most = len(arguments) if many is None else len(alone)
+            if not sum(param.required for param in arguments) <= len(alone) <= most:
                 return None
             for param, word in zip(arguments, alone, strict=False):
                 values[param.name] = param.value(word)
+            if many is not None:
+                values[many.name] = tuple(map(many.value, alone[len(arguments) - 1 :]))
         except (KeyError, ValueError, StopIteration):
             return None
         return values
@@ -134,9 +138,11 @@ def option(*words: str, **settings: Any) -> Callable[[Function], Function]:
     return _adding(Param(words, **settings))
 
 
-def argument(name: str, *, required: bool = True, metavar: str | None = None) -> Callable[[Function], Function]:
-    """Add an argument; those that are not required are the last ones."""
-    return _adding(Param([name], required=required, metavar=metavar))
+def argument(
+    name: str, *, required: bool = True, multiple: bool = False, metavar: str | None = None
+) -> Callable[[Function], Function]:
+    """Add an argument; those that are not required are the last ones, and one that is any number of words is the last."""
+    return _adding(Param([name], required=required, multiple=multiple, metavar=metavar))
 
 
 def _adding(param: Param) -> Callable[[Function], Function]:

@@ -48,7 +48,8 @@ def _option(param: Param) -> click.Option:
 
 
 def _argument(param: Param) -> click.Argument:
-    return click.Argument([param.name], required=param.required, metavar=param.metavar)
+    nargs = -1 if param.multiple else 1
+    return click.Argument([param.name], required=param.required, nargs=nargs, metavar=param.metavar)
 
 
 class _Commands(click.Group):

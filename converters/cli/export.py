@@ -10,8 +10,9 @@ import satchel
 from satchel.cli import declare
 from satchel.cli._options import chosen, events, filters, json_output, sources
 from satchel.cli._output import Teller, print_json, say, say_left_out
+from satchel.cli._redaction import given, protected, redaction, tell_removed
 from satchel.cli.running import echo
-from satchel.errors import UsageError
+from satchel.errors import RedactionError, UsageError
 from satchel.wording import argument, count
 
 __all__ = ["command"]
@@ -39,6 +40,9 @@ _SHOWN = 100
     help="`logical` joins the segments of a compressed conversation into one. [single]",
 )
 @declare.option("--raw", flag=True, help="jsonl: put the original lines of sessions that come from logs into their records too.")
+@declare.option("--redact", flag=True, help="Take secrets out, in every field; see docs/redaction.md.")
+@declare.option("--no-redact", flag=True, help="Leave secrets in, where a format takes them out by default.")
+@redaction()
 @declare.option("--no-manifest", flag=True, help="Write no manifest, and in a folder no SHA256SUMS.")
 @declare.option("--force", flag=True, help="Overwrite what is there.")
 @declare.option(
@@ -60,6 +64,8 @@ def command(
     only: str | None,
     lineage: str,
     raw: bool,
+    redact: bool,
+    no_redact: bool,
     no_manifest: bool,
     force: bool,
     dry_run: bool,
@@ -82,6 +88,7 @@ def command(
     from satchel import pipeline
     from satchel.sources import find
 
+    wanted = given(options)
     selection = chosen(options)
     if only not in (None, "user-prompts"):
         raise UsageError(f"--only takes user-prompts, not {only!r}")
@@ -89,18 +96,22 @@ def command(
         raise UsageError(f"--only user-prompts goes with the format jsonl, not {format_}")
     if raw and (only or format_ != "jsonl"):
         raise UsageError("--raw goes with the format jsonl, and not with --only")
+    redact = _redacts(format_, redact, no_redact, wanted)
     if output is None and only:
         output = "-"
     if output is None and not dry_run:
         raise UsageError("name an OUTPUT: a file such as backup.jsonl, a folder such as backup/, or - for standard output")
     if output == "-" and as_json:
         raise UsageError("--json prints a summary on standard output, where the sessions go: name a file")
+    if redact and output == "-" and wanted.get("verify_with"):
+        raise UsageError("--verify-with looks at files before they get their names, and what is piped has none: name a file")
     with Teller(quiet=quiet, log_json=log_json) as tell:
         stores = find(from_, profile=profile, only_main=True, listen=tell)
         if profile is None and not from_:
             _tell_others(stores, quiet)
         if dry_run:
             return _show_plan(stores, selection, lineage, tell, as_json)
+        use = protected(wanted, counts=True, force=force, listen=tell) if redact else None
         stamped = None
         if stamp:
             import time
@@ -108,19 +119,28 @@ def command(
             from satchel.timetext import iso_utc
 
             stamped = iso_utc(time.time(), whole=True)
-        outcome = pipeline.export(
-            stores,
-            sys.stdout.buffer if output == "-" else output or "",
-            format=format_,
-            selection=selection,
-            lineage="logical" if lineage == "logical" else "single",
-            options=({"only": only} if only else {}) | ({"raw": True} if raw else {}),
-            manifest=not no_manifest,
-            force=force,
-            version=satchel.__version__,
-            stamp=stamped,
-            listen=tell,
-        )
+        try:
+            outcome = pipeline.export(
+                stores,
+                sys.stdout.buffer if output == "-" else output or "",
+                format=format_,
+                selection=selection,
+                lineage="logical" if lineage == "logical" else "single",
+                options=({"only": only} if only else {}) | ({"raw": True} if raw else {}),
+                redactor=use.redactor if use else None,
+                examine=use.examine if use else None,
+                manifest=not no_manifest,
+                force=force,
+                version=satchel.__version__,
+                stamp=stamped,
+                listen=tell,
+            )
+        except RedactionError:
+            if use:
+                use.finish(gate="failed")
+            raise
+        if use:
+            use.finish(gate="passed" if use.searches else "off")
     if as_json:
         print_json(
             {
@@ -135,12 +155,33 @@ def command(
                 "sha256": outcome.digests,
                 "left_out": outcome.tally.left_out,
             }
+            | ({"replaced": use.report.total, "secrets": use.report.secrets()} if use else {})
         )
     if log_json:
         say_left_out(outcome.tally)
     elif not quiet:
         _summary(outcome, output == "-", bool(only))
+        if use and outcome.sessions and use.searches:
+            tell_removed(use.report, unit="session")
     return outcome.exit_code
+
+
+def _redacts(format_: str, redact: bool, no_redact: bool, wanted: dict[str, Any]) -> bool:
+    """Return whether secrets are taken out. Raises UsageError for options that say nothing together."""
+    from satchel.formats import registry
+
+    usual = bool(getattr(registry.writer(format_), "redacts", False))
+    if redact and no_redact:
+        raise UsageError("--redact and --no-redact say the opposite: give one of them")
+    if no_redact and not usual:
+        raise UsageError(f"--no-redact says nothing: the format {format_} is not redacted unless --redact is given")
+    redact = redact or bool(wanted.get("skeleton")) or (usual and not no_redact)
+    if wanted and not redact:
+        option = {"rules_from": "rules"}.get(next(iter(wanted)), next(iter(wanted))).replace("_", "-")
+        raise UsageError(f"--{option} says how secrets are taken out: give --redact too")
+    if no_redact:
+        say("warning: secrets stay in what is written (--no-redact)")
+    return redact
 
 
 def _tell_others(stores: list[Any], quiet: bool) -> None:

@@ -100,6 +100,8 @@ class JsonlExport:
             line.write(mapped or session)
         finally:
             line.close()
+        if session.redacted:
+            self._out.flush()
         return Written(
             file=self._stream.name or None,
             line=self._lines,

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal
 
-from satchel.contracts import Export, SessionView, Stream, Target, Written
+from satchel.contracts import Contents, Export, SessionView, Stream, Target, Written
 from satchel.errors import StoreChanged, StoreError, TargetError, UsageError
 from satchel.events import Listener, Problem
 from satchel.formats.model import Message
@@ -30,6 +30,9 @@ suffix = ".jsonl"
 file_name = ""
 
 _CHUNK = 1 << 20
+_HEAD = 1 << 13
+_PACKED = ".zst"
+_ZSTD = b"\x28\xb5\x2f\xfd"
 
 
 def open(target: Target, *, options: Mapping[str, Any], listen: Listener) -> Export:
@@ -72,9 +75,12 @@ class NativeExport:
             # A session whose lines stand among those of others, as in a history of prompts, gets a file for them.
             files: list[tuple[str, Path | None]] = [*session.files(segment)]
             files = files or [(safe_id(session.ids[segment]) + suffix, None)]
+            if session.redacted:
+                # What is cleaned is written unpacked.
+                files = [(relative.removesuffix(_PACKED), path) for relative, path in files]
             named = {self._name(relative, path): path for relative, path in files}
             first = first or next(iter(named))
-            if session.redacted or None in named.values():
+            if None in named.values() or (session.redacted and not isinstance(session, Contents)):
                 self._write_records(session, segment, next(iter(named)))
             else:
                 for name, path in named.items():
@@ -104,12 +110,17 @@ class NativeExport:
             self._listen(Problem(str(path), f"it can't be copied: {error.strerror or error}", "loss", 1))
             return
         with file:
+            if session.redacted and _is_binary(file):
+                what = "it is left out: it is no text, so that nobody can tell what is in it"
+                self._listen(Problem(str(path), what, "loss", 1))
+                return
             try:
                 stream = self._target.stream(named)
             except TargetError as error:
                 self._listen(Problem(str(path), f"it can't be copied: {error.message}", "loss", 1))
                 return
-            for piece in _pieces(file, path, extent):
+            cleaned = session.contents(path) if session.redacted and isinstance(session, Contents) else None
+            for piece in cleaned or _pieces(file, path, extent):
                 stream.write(piece)
         self._target.finish(stream)
 
@@ -127,6 +138,16 @@ class NativeExport:
         for named, stream in streams.items():
             self._written[named] = None
             self._target.finish(stream)
+
+
+def _is_binary(file: io.FileIO) -> bool:
+    """Return whether a file is no text: no session, though it lies with one. Raises nothing."""
+    head = file.read(_HEAD) or b""
+    file.seek(0)
+    if head.startswith(_ZSTD):
+        return False
+    text = head.decode("utf-8", "replace")
+    return text.count("\ufffd") + text.count("\0") > len(text) // 8
 
 
 def _pieces(file: io.FileIO, path: Path, extent: int | None) -> Iterator[bytes]:

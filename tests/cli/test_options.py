@@ -26,7 +26,7 @@ def _options() -> Iterator[tuple[str, click.Option]]:
 
 VALUED = [(name, spelling) for name, option in _options() if not option.is_flag for spelling in option.opts]
 # Arguments that a command needs before its options count.
-NEEDED = {"export": ["out.jsonl"], "show": ["x"], "verify": ["x"]}
+NEEDED = {"export": ["out.jsonl"], "redact": ["x"], "show": ["x"], "verify": ["x"]}
 
 
 # Words after a command's name: what may be given, in every spelling, and what may not.
@@ -74,6 +74,9 @@ WORDS = [
     ["x", "--title", "\udce9"],
     ["--dry-run", "x", "--stamp", "--raw", "--no-manifest"],
     ["x", "-n", "--all", "--recap", "--content", "--quick"],
+    ["x", "y", "--explain", "z"],
+    ["--level", "tokens", "x", "-o", "y", "--also=all", "--also", "ips"],
+    ["x", "--level", "none"],
 ]
 
 
@@ -114,7 +117,9 @@ def test_an_empty_value_is_a_usage_error(satchel: Callable[..., Any], story: obj
 
 
 @pytest.mark.parametrize(
-    ("name", "words"), [("export", [""]), ("show", [""]), ("verify", [""])], ids=["export", "show", "verify"]
+    ("name", "words"),
+    [("export", [""]), ("redact", [""]), ("scan", ["x", ""]), ("show", [""]), ("verify", [""])],
+    ids=["export", "redact", "scan", "show", "verify"],
 )
 def test_an_empty_argument_is_a_usage_error(satchel: Callable[..., Any], story: object, name: str, words: list[str]) -> None:
     done = satchel(name, *words)

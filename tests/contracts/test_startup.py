@@ -69,6 +69,14 @@ def test_commands_given_as_they_are_declared_load_no_parser(hermes_db: Callable[
         assert set() == {"click", "satchel.cli.explained"} & _modules_after(EXPORT, *words)
 
 
+def test_help_and_an_export_that_is_not_redacted_load_no_rules(hermes_db: Callable[..., Path], tmp_path: Path) -> None:
+    """Rules and the search for them take longer to load than many a command takes."""
+    heavy = {"ahocorasick_rs", "tomllib", "satchel.redaction.rules", "satchel.redaction.engine", "satchel.redaction.policy"}
+    for words in (["--help"], ["redact", "--help"], ["scan", "--help"], ["export", "--help"]):
+        assert set() == heavy & _modules_after(EXPORT, *words), words
+    assert set() == heavy & _modules_after(EXPORT, "export", str(tmp_path / "out.jsonl"), "--from", str(hermes_db()))
+
+
 def test_the_program_watches_for_signals_before_it_loads_itself() -> None:
     loaded = _modules_after(f"import satchel.__main__\n{LIST}")
     assert "satchel.stopping" in loaded

@@ -1,0 +1,346 @@
+"""
+Finds secrets in a text: literals first, all at once; at each hit the rules that have that literal; then their checks.
+
+The engine knows nothing of sessions. `find` takes a text as a person reads it (one string of a record, a file's line); what is
+hidden behind escapes, colours or an encoding is found through the views of `satchel.redaction.views`. `may_hold` looks at a whole
+record as it is serialised, and says whether any of its strings has to be looked at: most have not.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from satchel.redaction import named
+from satchel.redaction.encodings import decoded, encoded_literals, run_around
+from satchel.redaction.literals import Hits, finder
+from satchel.redaction.opening import names_something, opener
+from satchel.redaction.rules import Rule, RuleSet
+from satchel.redaction.spans import STRONG, Span, merged
+from satchel.redaction.views import View, hides, views
+from satchel.redaction.wraps import joined
+
+__all__ = ["MASK", "Engine"]
+
+MASK = re.compile(r"\[REDACTED:[a-z0-9-]{1,64}:[0-9a-f]{6}\]")
+"""A placeholder; what stands in one is never looked at, so that redacting twice changes nothing."""
+
+_TRIES = 8
+_RUN = re.compile(r"[A-Za-z0-9_\-]*")
+_WINDOW = 1 << 20
+_OVERLAP = 16 << 10
+
+
+class Engine:
+    """
+    Rules, ready to be used; it holds nothing of what it found.
+
+    Args:
+        native: Use the compiled library for literals where there is one; what is found does not depend on it.
+    """
+
+    def __init__(self, rules: RuleSet, *, native: bool = True) -> None:
+        self.rules = rules
+        self._by_literal: list[list[Rule]] = []
+        numbers: dict[str, int] = {}
+        for rule in rules.rules:
+            for literal in rule.literals:
+                at = numbers.setdefault(literal.lower(), len(numbers))
+                if at == len(self._by_literal):
+                    self._by_literal.append([])
+                if rule not in self._by_literal[at]:
+                    self._by_literal[at].append(rule)
+        for word in named.WORDS:
+            if numbers.setdefault(word, len(numbers)) == len(self._by_literal):
+                self._by_literal.append([])
+        # What tokens begin with, as it stands in base64 and hex.
+        self._coded: dict[int, list[tuple[str, str, int]]] = {}
+        plain = (literal for rule in rules.rules if rule.strength == STRONG and rule.solid for literal in rule.literals)
+        for form, (encoding, alignment) in encoded_literals(dict.fromkeys(plain)).items():
+            at = numbers.setdefault(form.lower(), len(numbers))
+            if at == len(self._by_literal):
+                self._by_literal.append([])
+            self._coded.setdefault(at, []).append((form, encoding, alignment))
+        self._words = frozenset(numbers[word] for word in named.WORDS)
+        literals = list(numbers)
+        self._scan = finder(literals, native=native)
+        self._scan_bytes = finder([literal.encode() for literal in literals], native=native)
+        self._sure = [[rule for rule in rules if rule.strength == STRONG and rule.solid] for rules in self._by_literal]
+        sure = [number for number, rules in enumerate(self._sure) if rules]
+        self._sure_numbers = sure
+        self._scan_sure_text = finder([literals[number] for number in sure], native=native)
+        self._scan_sure = finder([literals[number].encode() for number in sure], native=native)
+        self._openers = [opener(literal, rules) for literal, rules in zip(literals, self._by_literal, strict=True)]
+
+    # ------------------------------------------------------------------------------------------------- a text
+
+    def find(self, text: str, *, hidden: bool = True) -> list[Span]:
+        """
+        Return what of a text is secret, in order, without overlaps.
+
+        Args:
+            hidden: Whether a literal may be written otherwise than it is read; False is known from `opens` saying 1.
+        """
+        if len(text) <= _WINDOW:
+            return self._find(text, hidden)
+        spans: list[Span] = []
+        for at in range(0, len(text), _WINDOW - _OVERLAP):
+            spans.extend(Span(s.start + at, s.end + at, s.rule, s.strength) for s in self._find(text[at : at + _WINDOW], hidden))
+        return merged(spans)
+
+    def _find(self, text: str, hidden: bool) -> list[Span]:
+        hits = self._scan(_folded(text))
+        spans: list[Span] = []
+        again: list[int] = []
+        if hits:
+            spans = self._matches(text, hits, again)
+            self._read_broken(text, spans, again)
+        if hidden and hides(text):
+            self._read_otherwise(text, 0, len(text), spans, hot=bool(hits))
+        else:
+            for start, end in _windows(again, len(text)):
+                self._read_otherwise(text, start, end, spans, hot=True)
+        return merged(_outside_masks(text, spans)) if spans else spans
+
+    def _read_otherwise(self, text: str, start: int, end: int, spans: list[Span], *, hot: bool) -> None:
+        """Add what is found in other readings of a part of a text."""
+        for view in views(text[start:end], hot=hot):
+            hits = self._scan(_folded(view.text))
+            if not hits:
+                continue
+            found = self._matches(view.text, hits, again := [])
+            for span in found:
+                spans.append(Span(start + view.start(span.start), start + view.end(span.end), span.rule, span.strength))
+            inner: list[Span] = []
+            self._read_broken(view, inner, again, found)
+            spans.extend(Span(start + span.start, start + span.end, span.rule, span.strength) for span in inner)
+
+    def _read_broken(self, text: str | View, spans: list[Span], again: list[int], found: Sequence[Span] | None = None) -> None:
+        """Add what is found where lines are put together that were one: at findings and hits that end with a line."""
+        plain = text if isinstance(text, str) else text.text
+        if "\n" not in plain:
+            return
+        places = [span.start for span in (spans if found is None else found) if plain[span.end - 1] != "=" and _BREAK.match(plain, span.end)]
+        places += [at for at in again if _BROKEN_RUN.match(plain, at)]
+        past = -1
+        for at in sorted(places):
+            if at < past:
+                continue
+            view = joined(text, at)
+            if view is None:
+                continue
+            past = at + 1
+            hits = self._scan(_folded(view.text))
+            for span in self._matches(view.text, hits, []):
+                spans.append(Span(view.start(span.start), view.end(span.end), span.rule, span.strength))
+
+    def _matches(self, text: str, hits: Hits, again: list[int]) -> list[Span]:
+        """Return what is found at the hits; where another reading of the text may show more is added to `again`."""
+        spans: list[Span] = []
+        words = [at for number in self._words & hits.keys() for at in hits[number]]
+        if words:
+            words.sort()
+            spans.extend(named.values(text, words, again))
+        for number, starts in hits.items():
+            for rule in self._by_literal[number]:
+                spans.extend(_rule_matches(rule, text, starts, again))
+            if number in self._coded:
+                self._decode(text, self._coded[number], starts, spans)
+        return spans
+
+    def _decode(self, text: str, forms: list[tuple[str, str, int]], starts: Sequence[int], spans: list[Span]) -> None:
+        """Add runs of base64 and hex in which a token stands: all of a run goes, since it is of no use without a part."""
+        past = -1
+        for at in starts:
+            if at < past:
+                continue
+            for form, encoding, alignment in forms:
+                if not text.startswith(form, at):
+                    continue
+                start, end = run_around(text, at, at + len(form), encoding, alignment)
+                view = decoded(text, start, end, encoding, hit=at, alignment=alignment)
+                found = [] if view is None else self._tokens(view.text)
+                if found:
+                    spans.append(Span(start, end, found[0].rule, STRONG))
+                # What is no secret in the first of many hits in one run is none in the others of it.
+                past = end
+                break
+
+    def _tokens(self, text: str) -> list[Span]:
+        """Return what the surest rules find in a text, in its plain reading only."""
+        spans: list[Span] = []
+        for index, starts in self._scan_sure_text(_folded(text)).items():
+            for rule in self._sure[self._sure_numbers[index]]:
+                spans.extend(_rule_matches(rule, text, starts, []))
+        return merged(_outside_masks(text, spans))
+
+    def named_value(self, names: Sequence[str], value: str | int) -> Span | None:
+        """Judge a value of parsed JSON by the keys it stands under, the outermost first; the span is within `str(value)`."""
+        return named.named_value(names, value)
+
+    # ------------------------------------------------------------------------------------------------- a record
+
+    def may_hold(self, raw: bytes) -> bool:
+        """
+        Say whether a serialised record (JSON, or any text) may hold something that `find` would find in one of its strings.
+
+        It is the gate before the work: False is said of most records, and only where it is sure.
+        """
+        return self.opens(raw) > 0
+
+    def opens(self, raw: bytes) -> int:
+        """Say what of a serialised record is worth looking at: 0 nothing, 1 its strings as they are, 2 other readings of them too."""
+        text = raw.decode("utf-8", "replace")
+        if hides(text, serialised=True):
+            return 2
+        # Not all that is serialised is JSON: columns of a row stand as they are, with their control characters.
+        if (raw.translate(None, _ORDINARY) or b"\r" in raw) and hides(text):
+            return 2
+        folded = raw.lower()
+        for number, starts in self._scan_bytes(folded).items():
+            if number in self._words:
+                if names_something(folded, starts):
+                    return 1
+            else:
+                if self._openers[number](raw, starts):
+                    return 1
+                for form, _, _ in self._coded.get(number, ()):
+                    coded = form.encode()
+                    if any(raw.startswith(coded, at) for at in starts):
+                        return 1
+        return 0
+
+
+    # ------------------------------------------------------------------------------------------------- an output
+
+    def leaks(self, data: bytes) -> Iterator[tuple[int, str]]:
+        """
+        Yield what strong rules find in output as it is written: where its literal stands (in bytes), and the rule's id.
+
+        Only the plain reading is looked at, and rules that are known by what they begin with.
+        """
+        for index, starts in self._scan_sure(data.lower()).items():
+            for rule in self._sure[self._sure_numbers[index]]:
+                past = -1
+                for at in starts:
+                    if at < past:
+                        continue
+                    before = data[max(0, at - _LEFT) : at].decode("utf-8", "ignore")
+                    text = before + data[at : at + _RIGHT].decode("utf-8", "ignore")
+                    for span in _outside_masks(text, list(_rule_matches(rule, text, [len(before)], []))):
+                        yield at, rule.id
+                        past = at + max(1, span.end - len(before))
+
+
+_LEFT, _RIGHT = 160, 4096
+_ORDINARY = bytes(byte for byte in range(256) if byte in b"\t\n\r" or 32 <= byte != 127)
+
+
+def _folded(text: str) -> str:
+    """Return a text in small letters, character by character."""
+    folded = text.lower()
+    # One capital letter of all becomes two characters.
+    return folded if len(folded) == len(text) else text.replace("\u0130", "i").lower()
+
+
+_BEFORE_HIT, _AFTER_HIT = 384, 3072
+
+
+def _windows(places: list[int], size: int) -> list[tuple[int, int]]:
+    """Return the parts of a text around places, those that touch made one."""
+    out: list[tuple[int, int]] = []
+    for at in sorted(places):
+        start, end = max(0, at - _BEFORE_HIT), min(size, at + _AFTER_HIT)
+        if out and start <= out[-1][1]:
+            out[-1] = (out[-1][0], end)
+        else:
+            out.append((start, end))
+    return out
+
+
+def _rule_matches(rule: Rule, text: str, starts: Sequence[int], again: list[int]) -> Iterator[Span]:
+    if rule.search:
+        for match in rule.pattern.finditer(text, max(0, starts[0] - 256)):
+            begin = match.start()
+            if not (rule.edge and begin and _is_word(text[begin - 1]) and not _after_escape(text, begin)):
+                yield from _spans(rule, text, match)
+        again.extend(at for at in starts[:_MANY] if named.DISGUISE.search(text, at, at + 256))
+        return
+    past, failed = -1, 0
+    nothing: set[str] = set()
+    edge, left, wide, match_at = rule.edge, rule.left, rule.wide, rule.pattern.match
+    for start in starts:
+        if start < past:
+            continue
+        begin = start
+        if left is not None:
+            before = left.search(text, max(0, start - 128), start)
+            if before is None:
+                continue
+            begin = before.start()
+        if edge and begin and ((char := text[begin - 1]).isalnum() or char == "_") and not _after_escape(text, begin):
+            continue
+        if wide:
+            around = text[start : start + 60]
+            if around in nothing:
+                continue
+        match = match_at(text, begin)
+        found = [] if match is None else _spans(rule, text, match)
+        if match is not None and found:
+            yield from found
+            past, failed = match.end(), 0
+            if named.DISGUISE.match(text, past):
+                again.append(start)
+            continue
+        if wide:
+            if len(nothing) > 4096:
+                nothing.clear()
+            nothing.add(around)
+        if _UNFINISHED.match(text, start) is not None:
+            again.append(start)
+        failed += 1
+        if failed >= _TRIES:
+            # A literal that stands again and again in its own run: what failed so often fails in the rest of it too.
+            run = _RUN.match(text, start)
+            past, failed = (run.end() if run else start), 0
+
+
+_MANY = 1024
+# What stands at the end of a line that goes on in the next one; and a token that reaches so far.
+_BREAK = re.compile(r"[\"'`]?[ \t]*(?:\+|\.{1,2}|&|\|\||[│┃║|=])?[ \t]*\\?\r?\n")
+_UNFINISHED = re.compile(
+    r"[A-Za-z0-9_\-+/=.~:@]{0,64}(?:[\x00-\x08\x0e-\x1f\x7f-\x9f\xad\u200b-\u200f\u2060-\u2064\ufeff]|\\(?:[ux/01e\\]|\r?\n)|%[0-9A-Fa-f]{2}|&[#a-zA-Z])"
+    r"|(?=[A-Za-z_\-+/=.~:@]{0,64}[0-9])[A-Za-z0-9_\-+/=.~:@]{8,512}[\"'`]?[ \t]*[│┃║|=\\+]?\r?\n"
+)
+_BROKEN_RUN = re.compile(r"[A-Za-z0-9_\-+/=.]{2,512}[\"'`]?[ \t]*[│┃║|=\\+]?\r?\n")
+
+
+def _spans(rule: Rule, text: str, match: re.Match[str]) -> list[Span]:
+    return [
+        Span(start, end, rule.id, rule.strength)
+        for start, end in rule.parts(match)
+        if 0 <= start < end and all(test(text[start:end]) for test in rule.checks)
+    ]
+
+
+def _is_word(char: str) -> bool:
+    return char == "_" or char.isalnum()
+
+
+_ESCAPED = re.compile(r"(?:\\[nrtbf]|\\u[0-9a-fA-F]{4}|%[0-9a-fA-F]{2}|\x1b\[[0-9;]{0,16}m)\Z")
+
+
+def _after_escape(text: str, at: int) -> bool:
+    """Return whether the character before belongs to an escape that ends there: `\\n`, `%3D`, a colour code."""
+    # Most words end in nothing like it, and to see that is cheap.
+    if text[at - 1] not in "nrtbfmABCDEFabcde0123456789":
+        return False
+    return _ESCAPED.search(text, max(0, at - 20), at) is not None
+
+
+def _outside_masks(text: str, spans: list[Span]) -> list[Span]:
+    """Take placeholders out of spans: what is redacted already stays as it is."""
+    if "[REDACTED:" not in text:
+        return spans
+    masks = [match.span() for match in MASK.finditer(text)]
+    return [span for span in spans if not any(start < span.end and span.start < end for start, end in masks)]

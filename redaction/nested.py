@@ -1,0 +1,484 @@
+"""
+Every string of a text of JSON, and of the JSON inside its strings: where each stands in the text itself.
+
+A text is gone through by its tokens and not by what it parses to. So a key that is there twice is seen twice, and what has to go
+is cut out of the text where it stands: all else, white space and the spelling of escapes too, stays as it was, at any depth.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from collections.abc import Callable, Iterable, Sequence
+from json.encoder import encode_basestring
+from json.decoder import scanstring  # type: ignore[attr-defined]
+from typing import NamedTuple
+
+from satchel.errors import JsonError
+from satchel.jsontext import loads
+from satchel.redaction.registry import Hit
+
+__all__ = [
+    "FULL",
+    "NAMED",
+    "NUMBER",
+    "STRONG_ONLY",
+    "Edit",
+    "Judge",
+    "Sieve",
+    "applied",
+    "edits",
+    "is_media",
+    "media_type",
+    "mode_of",
+]
+
+FULL, STRONG_ONLY, NAMED, NUMBER = 0, 1, 2, 3
+"""
+How a string is judged: by every rule; by the surest ones, since it is an id or a cipher that other things hang on; by the names
+that it stands under alone; the same, for a number.
+"""
+
+Names = tuple[str, ...]
+Judge = Callable[[str, Names, int], Sequence[Hit]]
+"""
+Says what of a string has to go, in order and without overlaps: takes the string, the names it stands under, and how to judge it.
+"""
+
+
+class Sieve(NamedTuple):
+    """
+    How strings are judged.
+
+    Attributes:
+        judge: Says what of a string has to go.
+        least: Shorter strings are not judged.
+        media: Gives what comes in the place of a picture, a sound or a document; None where all of them stay.
+    """
+
+    judge: Judge
+    least: int = 6
+    media: Callable[[str], Hit | None] | None = None
+
+
+class Edit(NamedTuple):
+    """
+    What goes, and what comes in its place.
+
+    Attributes:
+        new: What comes there, as it is spelled in the text.
+        names: The names that it stands under, outermost first.
+    """
+
+    start: int
+    end: int
+    new: str
+    hit: Hit
+    names: Names
+
+    def __repr__(self) -> str:
+        return f"Edit({self.start}, {self.end}, {self.hit.rule!r})"
+
+
+def applied(text: str, edits: Iterable[Edit]) -> str:
+    """Return a text with its edits made, which are in order."""
+    parts: list[str] = []
+    at = 0
+    for edit in edits:
+        parts += (text[at : edit.start], edit.new)
+        at = edit.end
+    parts.append(text[at:])
+    return "".join(parts)
+
+
+def _edit(hit: Hit, names: Names) -> Edit:
+    return Edit(hit.start, hit.end, hit.new, hit, names)
+
+
+_DEPTH = 6
+_LARGEST = 8 << 20
+_PREFIX = "\0json:"
+_LEAST_NAMED = 4
+
+
+def edits(text: str, sieve: Sieve, names: Names = (), mode: int = FULL, *, depth: int = 0) -> list[Edit]:
+    """
+    Return what has to go from a text, which may be JSON: it is opened then, and each of its strings judged, keys too.
+
+    Args:
+        names: The names that the text stands under.
+        mode: How it is judged when it is no JSON.
+    """
+    begin = len(_PREFIX) if text.startswith(_PREFIX) else 0
+    head = text[begin : begin + 64].lstrip(" \t\r\n\ufeff")[:1]
+    if (head == "{" or head == "[") and depth <= _DEPTH and len(text) <= _LARGEST and _is_json(text[begin:] if begin else text):
+        return _Walk(text, sieve, depth).walk(begin, names)
+    return [_edit(hit, names) for hit in sieve.judge(text, names, mode)]
+
+
+def _is_json(text: str) -> bool:
+    try:
+        loads(text)
+    except JsonError:
+        return False
+    return True
+
+
+# ---------------------------------------------------------------------------------------------------------- names
+
+_ID = re.compile(
+    r"""(?x) (?: ^ | _ | - ) (?: id | ids | uuid | guid | sha | sha1 | sha256 | commit | hash | digest | checksum | etag | cursor ) $
+    | [a-z0-9] (?: Id | ID | Ids | Uuid | UUID | Sha | SHA | Hash | Digest | Commit ) $
+    | ^ (?: leafUuid | session_key | sessionKey | prompt_cache_key | ref | refs | integrity | resolved ) $"""
+)
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_CIPHERS = _words(
+    """signature encrypted_content thoughtSignature thought_signature encrypted_reasoning reasoning_signature
+    redacted_thinking"""
+)
+_MEDIA = _words(
+    "data url image_url uri src source file_data b64_json audio image blob base64 bytes result partial_image_b64"
+)
+_SCHEMA = _words("type title description format default enum const example examples pattern $ref")
+_PLAIN, _IS_ID, _IS_CIPHER, _IS_MEDIA = 0, 1, 2, 3
+_kinds: dict[str, int] = {}
+
+
+def _kind(name: str) -> int:
+    found = _kinds.get(name)
+    if found is None:
+        if len(_kinds) > 4096:
+            _kinds.clear()
+        found = _IS_CIPHER if name in _CIPHERS else _IS_MEDIA if name in _MEDIA else _IS_ID if _ID.search(name) else _PLAIN
+        _kinds[name] = found
+    return found
+
+
+def mode_of(name: str) -> int:
+    """Return how a string under a name is judged."""
+    return STRONG_ONLY if _kind(name) in (_IS_ID, _IS_CIPHER) else FULL
+
+
+# ---------------------------------------------------------------------------------------------------------- media
+
+_DATA_URI = re.compile(
+    r"data:(?:image|audio|video|font|application)/[A-Za-z0-9.+-]{1,64}(?:;[a-z]{1,16}=[^;,]{1,64}){0,4};base64,"
+)
+_BASE64 = re.compile(r"[A-Za-z0-9+/]+={0,2}\Z")
+_MAGIC: tuple[tuple[bytes, bytes | None, str], ...] = (
+    (b"\x89PNG\r\n\x1a\n", b"IEND\xaeB`\x82", "image/png"),
+    (b"\xff\xd8\xff", b"\xff\xd9", "image/jpeg"),
+    (b"GIF87a", b";", "image/gif"),
+    (b"GIF89a", b";", "image/gif"),
+    (b"RIFF", None, "image/webp"),
+    (b"%PDF-", None, "application/pdf"),
+    (b"OggS", None, "audio/ogg"),
+    (b"ID3", None, "audio/mpeg"),
+    (b"\xff\xfb", None, "audio/mpeg"),
+    (b"fLaC", None, "audio/flac"),
+    (b"wOFF", None, "font/woff"),
+    (b"wOF2", None, "font/woff2"),
+    (b"\x1aE\xdf\xa3", None, "video/webm"),
+    (b"PK\x03\x04", None, "application/zip"),
+    (b"BM", None, "image/bmp"),
+    (b"II*\0", None, "image/tiff"),
+    (b"MM\0*", None, "image/tiff"),
+)
+_SMALLEST = 64
+
+
+def is_media(text: str, *, field: bool) -> bool:
+    """
+    Return whether a string is a picture, a sound or a document in base64, by where it stands and by its bytes.
+
+    Args:
+        field: It stands under a name that media stand under; else only a data URI is one.
+    """
+    uri = _DATA_URI.match(text) if text.startswith("data:") else None
+    if uri is None and not field:
+        return False
+    body = text[uri.end() :] if uri is not None else text
+    if len(body) < _SMALLEST or len(body) % 4 or not _BASE64.match(body):
+        return False
+    head, tail = base64.b64decode(body[:64]), base64.b64decode(body[-64:])
+    for magic, end, _ in _MAGIC:
+        if head.startswith(magic):
+            if magic == b"RIFF":
+                size = len(body) * 3 // 4 - body[-2:].count("=")
+                # A picture ends where it says; what is behind it may be anything.
+                return head[8:12] != b"WEBP" or int.from_bytes(head[4:8], "little") + 8 in (size, size + 1)
+            return end is None or tail.endswith(end)
+    return False
+
+
+def media_type(text: str) -> tuple[str, int]:
+    """Return what kind of media a string is that is some, and how many bytes."""
+    uri = _DATA_URI.match(text)
+    body = text[uri.end() :] if uri is not None else text
+    head = base64.b64decode(body[:64])
+    size = len(body) * 3 // 4 - body[-2:].count("=")
+    if head.startswith(b"RIFF") and head[8:12] != b"WEBP":
+        return "audio/wav", size
+    return next((kind for magic, _, kind in _MAGIC if head.startswith(magic)), "media"), size
+
+
+# ---------------------------------------------------------------------------------------------------------- the walk
+
+_NEXT = re.compile(r'[\s,:\ufeff]*(["{}\[\]]|[^\s,:"{}\[\]]+)')
+_PAIR_NAMES = ("name", "key", "header", "field", "variable", "parameter")
+_PAIR_VALUES = ("value", "val")
+_SIDE = frozenset((*_PAIR_NAMES, *_PAIR_VALUES, "kind"))
+_LONGEST_NAME = 128
+_LONGEST_VALUE = 4096
+
+
+class _Leaf(NamedTuple):
+    begin: int
+    end: int
+    text: str
+
+
+class _Frame:
+    """An object or an array that is not at its end yet."""
+
+    __slots__ = ("below", "is_object", "key", "keys", "leaves", "names", "side", "waits")
+
+    def __init__(self, is_object: bool, names: Names) -> None:
+        self.is_object = is_object
+        self.waits = is_object
+        """Whether a key comes next."""
+        self.names = names
+        self.key: str | None = None
+        self.keys: list[tuple[str, int, int]] = []
+        self.side: dict[str, _Leaf] | None = None
+        """What may be one half of a pair."""
+        self.leaves: list[tuple[str, _Leaf]] | None = None
+        """Its strings, where they may be the data of a Secret."""
+        self.below: list[tuple[str, _Leaf]] = []
+        """Those of the objects in it."""
+
+
+class _Walk:
+    """One text that is JSON for sure."""
+
+    def __init__(self, text: str, sieve: Sieve, depth: int) -> None:
+        self._text = text
+        self._sieve = sieve
+        self._judge = sieve.judge
+        self._least = sieve.least
+        self._depth = depth
+        self._edits: list[Edit] = []
+        self._changed_keys: dict[int, str] = {}
+
+    def walk(self, at: int, names: Names) -> list[Edit]:
+        text = self._text
+        stack: list[_Frame] = []
+        frame = _Frame(False, names)
+        find = _NEXT.match
+        least = min(self._least, _LEAST_NAMED)
+        while match := find(text, at):
+            sign = match[1]
+            at = match.end()
+            if sign == '"':
+                begin = at
+                said, at = scanstring(text, at, False)
+                if frame.waits:
+                    frame.key = said
+                    frame.waits = False
+                    frame.keys.append((said, begin, at - 1))
+                    if len(said) >= self._least:
+                        self._key(said, begin, at - 1, frame.names)
+                    continue
+                if len(said) >= least:
+                    self._string(said, begin, at - 1, frame)
+                frame.waits = frame.is_object
+            elif sign == "{" or sign == "[":
+                below = frame.names if frame.key is None else (*frame.names, frame.key)
+                stack.append(frame)
+                frame = _Frame(sign == "{", below)
+                if below and (below[-1] == "data" or below[-1] == "stringData"):
+                    frame.leaves = []
+            elif sign == "}" or sign == "]":
+                if frame.is_object:
+                    self._ended(frame, stack[-1])
+                frame = stack.pop()
+                frame.waits = frame.is_object
+            else:
+                if len(sign) >= _LEAST_NAMED and (frame.key is not None or frame.names):
+                    self._number(sign, match.start(1), at, frame)
+                frame.waits = frame.is_object
+        self._edits.sort(key=lambda edit: (edit.start, -edit.end))
+        return _without_overlaps(self._edits)
+
+    # ------------------------------------------------------------------------------------------------ strings
+
+    def _string(self, said: str, begin: int, end: int, frame: _Frame) -> None:
+        names, key = frame.names, frame.key
+        if key is not None:
+            names = (*names, key)
+            if key in _SIDE:
+                if frame.side is None:
+                    frame.side = {}
+                frame.side[key] = _Leaf(begin, end, said)
+            if frame.leaves is not None:
+                frame.leaves.append((key, _Leaf(begin, end, said)))
+        last = names[-1] if names else ""
+        kind = _kind(last)
+        mode = FULL
+        if kind in (_IS_ID, _IS_CIPHER):
+            mode = STRONG_ONLY
+        elif len(said) >= _SMALLEST and is_media(said, field=kind == _IS_MEDIA):
+            hit = self._sieve.media(said) if self._sieve.media is not None else None
+            if hit is not None:
+                self._edits.append(Edit(begin, end, hit.new, hit, names))
+            return
+        if len(names) > 2 and names[-3] == "properties" and last in _SCHEMA:
+            names = names[:-3]
+        if not names and len(said) < self._least:
+            return
+        if last == "chunk" and (plain := _text_in(said)) is not None:
+            # Bytes of a stream: what goes from their text goes there.
+            found = edits(plain, self._sieve, names[:-1], mode, depth=self._depth + 1)
+            if found:
+                new = base64.b64encode(applied(plain, found).encode()).decode()
+                self._edits.append(Edit(begin, end, new, found[0].hit, names))
+            return
+        found = edits(said, self._sieve, names, mode, depth=self._depth + 1)
+        if found:
+            self._edits += _lifted(found, said, self._text, begin, end)
+
+    def _key(self, said: str, begin: int, end: int, names: Names) -> None:
+        found = [_edit(hit, names) for hit in self._judge(said, (), FULL)]
+        if found:
+            self._edits += _lifted(found, said, self._text, begin, end)
+            self._changed_keys[begin] = applied(said, found)
+
+    def _named(self, leaf: _Leaf, names: Names) -> None:
+        found = [_edit(hit, names) for hit in self._judge(leaf.text, names, NAMED)]
+        if found:
+            self._edits += _lifted(found, leaf.text, self._text, leaf.begin, leaf.end)
+
+    def _number(self, sign: str, begin: int, end: int, frame: _Frame) -> None:
+        if not sign.isdigit():
+            return
+        names = frame.names if frame.key is None else (*frame.names, frame.key)
+        for hit in self._judge(sign, names, NUMBER):
+            self._edits.append(Edit(begin, end, f'"{hit.new}"', hit, names))
+
+    # ------------------------------------------------------------------------------------------------ objects
+
+    def _ended(self, frame: _Frame, outer: _Frame) -> None:
+        """Look at what only a whole object tells: a pair of name and value, a Secret of Kubernetes, keys that become the same."""
+        side = frame.side
+        if side is not None:
+            value = next((side[name] for name in _PAIR_VALUES if name in side), None)
+            name = next((side[name] for name in _PAIR_NAMES if name in side), None)
+            short = (
+                value is not None and name is not None and len(name.text) <= _LONGEST_NAME and len(value.text) <= _LONGEST_VALUE
+            )
+            if value is not None and name is not None and short:
+                self._named(value, (*frame.names, name.text))
+            if "kind" in side and side["kind"].text == "Secret":
+                for key, leaf in frame.below:
+                    self._named(leaf, (*frame.names, "secrets", key))
+        if frame.leaves and outer.is_object:
+            outer.below += frame.leaves
+        if self._changed_keys:
+            self._tell_apart(frame)
+
+    def _tell_apart(self, frame: _Frame) -> None:
+        """Keep keys apart that would be the same without what goes from them."""
+        changed = [key for key in frame.keys if key[1] in self._changed_keys]
+        taken = {key for key, begin, _ in frame.keys if begin not in self._changed_keys}
+        spelled: dict[str, str] = {}
+        for key, begin, end in changed:
+            new = self._changed_keys.pop(begin)
+            if key not in spelled:
+                spelled[key] = new
+                while spelled[key] in taken:
+                    spelled[key] += "+"
+                taken.add(spelled[key])
+            more = spelled[key][len(new) :]
+            if more:
+                at = max(at for at, edit in enumerate(self._edits) if begin <= edit.start and edit.end <= end)
+                self._edits[at] = self._edits[at]._replace(new=self._edits[at].new + more)
+
+
+def _without_overlaps(edits: list[Edit]) -> list[Edit]:
+    """Return edits that are sorted, of those that overlap the one that begins first, stretched over the others."""
+    out: list[Edit] = []
+    for edit in edits:
+        if out and edit.start < out[-1].end:
+            last = out[-1]
+            if edit.end > last.end:
+                out[-1] = last._replace(end=edit.end)
+            continue
+        out.append(edit)
+    return out
+
+
+def _text_in(said: str) -> str | None:
+    """Return the text that base64 stands for, None where it is none."""
+    if len(said) % 4 or not _BASE64.match(said):
+        return None
+    try:
+        return base64.b64decode(said, validate=True).decode()
+    except (UnicodeDecodeError, binascii.Error):
+        return None
+
+
+_ESCAPE = re.compile(r"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|.)", re.DOTALL)
+
+_ESCAPES = re.compile(r"(?:\\[^u])+|\\u")
+
+
+def _lifted(found: Sequence[Edit], said: str, text: str, begin: int, end: int) -> list[Edit]:
+    """Return edits of what a string says as edits of the text that it is spelled in, between its quotes at `begin` and `end`."""
+    if text.find("\\", begin, end) < 0:
+        return [edit._replace(start=edit.start + begin, end=edit.end + begin, new=_escaped(edit.new)) for edit in found]
+    wanted = {place for edit in found for place in (edit.start, edit.end)}
+    if encode_basestring(said) == text[begin - 1 : end + 1]:
+        # It is spelled as most programs spell it: then how long a part of it is spelled tells where that part ends.
+        places = {place: begin + len(encode_basestring(said[:place])) - 2 for place in wanted}
+    else:
+        places = _places(wanted, text, begin, end)
+    return [edit._replace(start=places[edit.start], end=places[edit.end], new=_escaped(edit.new)) for edit in found]
+
+
+def _places(wanted: set[int], text: str, begin: int, end: int) -> dict[int, int]:
+    """Return where characters of what a string says stand in its spelling."""
+    places: dict[int, int] = {}
+    at, said = begin, 0
+    waiting = iter(sorted(wanted))
+    place = next(waiting, None)
+    while place is not None and at < end:
+        stop = text.find("\\", at, end)
+        plain = (stop if stop >= 0 else end) - at
+        while place is not None and place <= said + plain:
+            places[place] = at + place - said
+            place = next(waiting, None)
+        match = _ESCAPES.match(text, stop, end) if stop >= 0 else None
+        if place is None or match is None:
+            break
+        run = match[0]
+        if len(run) > 2 and "u" not in run:
+            # Most runs are of escapes of two characters each.
+            steps = min(len(run) // 2, place - said - plain)
+            at, said = stop + 2 * steps, said + plain + steps
+            continue
+        one = _ESCAPE.match(text, stop, end)
+        at, said = (one.end() if one else end), said + plain + 1
+    while place is not None:
+        places[place] = at + place - said
+        place = next(waiting, None)
+    return places
+
+
+def _escaped(new: str) -> str:
+    return new.replace("\\", "\\\\").replace('"', '\\"')

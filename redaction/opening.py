@@ -1,0 +1,180 @@
+"""
+What of a serialised record is worth opening: a look at its bytes that says so, before any of its strings is.
+
+Nearly all records hold nothing, and to parse and walk them all would cost more than everything else together. The look may say yes
+too often, never no where there is something: `Engine.find` finds nothing in the strings of a record of which no was said.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from satchel.redaction import named
+from satchel.redaction.rules import Rule
+
+__all__ = ["Opener", "names_something", "opener"]
+
+Opener = Callable[[bytes, Sequence[int]], bool]
+"""Takes serialised text and where a literal stands in it, and says whether to open it."""
+
+# A token may go on behind an escape, a code or a line's end, where its pattern cannot follow.
+_GOES_ON = re.compile(
+    rb"[A-Za-z0-9_\-+/=.~:@]{0,64}(?:\\{1,16}(?:u00|x[0-9a-fA-F]{2}|/|[01][0-7]{2}|e\[|u\{)|%[0-9A-Fa-f]{2}|&[#a-zA-Z]|[\x80-\xff])"
+    rb"|(?=[A-Za-z_\-+/=.~:@]{0,64}[0-9])[A-Za-z0-9_\-+/=.~:@]{8,64}[\"'`+ \\.&|]{0,12}\\[rn]"
+)
+_WORD = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")
+
+
+def opener(literal: str, rules: Iterable[Rule]) -> Opener:
+    """Return what looks at where a literal stands; for a rule whose form JSON may spell otherwise to find the literal is enough."""
+    size = len(literal)
+    rules = list(rules)
+    known: list[_Test] | None = None
+    sure = False
+
+    def look(raw: bytes, starts: Sequence[int]) -> bool:
+        nonlocal known, sure
+        if known is None:
+            # Made when the literal is first met: most are not, in most runs.
+            tests = [_test(rule) for rule in rules]
+            known = [test for test in tests if test is not None]
+            sure = len(known) < len(tests)
+        if sure:
+            return True
+        for at in starts:
+            for edge, left, match in known:
+                begin = at
+                if left is not None:
+                    before = left(raw, max(0, at - 128), at)
+                    if before is None:
+                        continue
+                    begin = before.start()
+                if edge and begin and raw[begin - 1] in _WORD and not _after_escape(raw, begin):
+                    continue
+                if match(raw, begin) is not None or _GOES_ON.match(raw, at + size) is not None:
+                    return True
+        return False
+
+    return look
+
+
+def _after_escape(raw: bytes, at: int) -> bool:
+    """Return whether what stands before a place may be an escape or a code and no word."""
+    return b"\\" in raw[max(0, at - 6) : at] or b"%" in raw[max(0, at - 3) : at] or b"[" in raw[max(0, at - 16) : at]
+
+
+_Test = tuple[bool, Callable[..., re.Match[bytes] | None] | None, Callable[..., re.Match[bytes] | None]]
+
+
+def _test(rule: Rule) -> _Test | None:
+    """Return a rule's edge, left and pattern for bytes, or None where JSON may spell what they match otherwise."""
+    patterns = [rule.pattern] if rule.left is None else [rule.pattern, rule.left]
+    if rule.search or not all(_is_plain(pattern) for pattern in patterns):
+        return None
+    flags = re.IGNORECASE if rule.fold else 0
+    left = re.compile(rule.left.pattern.encode(), flags).search if rule.left is not None else None
+    return rule.edge, left, re.compile(rule.pattern.pattern.encode(), flags).match
+
+
+def _is_plain(pattern: re.Pattern[str]) -> bool:
+    """Return whether all that a pattern asks for is spelled in JSON as it is: no quote, backslash, blank or control character."""
+    from re import _parser  # type: ignore[attr-defined]
+
+    source = pattern.pattern
+    return source.isascii() and "\\u" not in source and _plain_tokens(_parser.parse(source, pattern.flags & re.IGNORECASE))
+
+
+def _plain_tokens(tokens: Any) -> bool:
+    for kind, value in tokens:
+        name = str(kind)
+        if name == "LITERAL":
+            if value < 32 or value in (34, 92):
+                return False
+        elif name == "IN":
+            if str(value[0][0]) != "NEGATE" and not _plain_set(value):
+                return False
+        elif name in ("NOT_LITERAL", "ANY", "AT", "GROUPREF", "ASSERT_NOT"):
+            continue
+        elif name in ("MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT"):
+            # What may be left out is asked of nothing.
+            if value[0] and not _plain_tokens(value[2]):
+                return False
+        elif name == "SUBPATTERN":
+            if not _plain_tokens(value[-1]):
+                return False
+        elif name in ("ASSERT", "ATOMIC_GROUP"):
+            if not _plain_tokens(value[1] if name == "ASSERT" else value):
+                return False
+        elif name == "BRANCH":
+            if not all(_plain_tokens(branch) for branch in value[1]):
+                return False
+        else:
+            return False
+    return True
+
+
+def _plain_set(items: Any) -> bool:
+    """Return whether a set has characters that are spelled as they are; those of it that are not must be few enough not to matter."""
+    for kind, value in items:
+        name = str(kind)
+        if name == "CATEGORY" and str(value).endswith("_SPACE"):
+            return False
+        if name == "LITERAL" and (value < 32 or value in (34, 92)):
+            return False
+    return True
+
+
+_WORD_REST = re.compile(rb"[a-z0-9_.\-$]{0,64}")
+_NAME_BYTES = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-$"
+# After a name, in serialised text: a sign (behind quotes and brackets, escaped or not) and something like a value …
+_SIGN = re.compile(rb"(?:\\*[\"'`*_\])/]|[ \t]|\\[rnt][ \t]*(?=\\*[\"'{])){0,24}(?:\\*[:=>|?<{%&\[-]|,\s{0,4}\\*[\"'`b]|\\u003)(?=[^\n]{0,120}?[^\s\\\"'`,;(){}\[\]]{4})")
+_LONG = re.compile(rb"[^\n]{0,24}?(?=[^\s\\\"'`,;(){}]{0,40}\d)[^\s\\\"'`,;(){}]{16}")
+# … or a blank and then a quoted value, or a number somewhere in what follows: passwords and keys in prose have one.
+_BLANK = re.compile(rb"[ \t]{1,4}(?:\\*[\"'`]|[^\n\\]{0,120}?\d)|,?[ \t]|\\[nrt]")
+_BEFORE = re.compile(rb"\d[^\n\\]{0,120} (?:as|is|for) [^\n\\]{0,40}\Z")
+
+
+def _is_second_word(folded: bytes, begin: int) -> bool:
+    words = folded[max(0, begin - 24) : begin].replace(b"\\n", b" ").split()
+    return bool(words) and words[-1].lstrip(b"*_`\"'(\\").decode("utf-8", "replace") in named.SPACED
+
+
+def names_something(folded: bytes, starts: Sequence[int]) -> bool:
+    """Return whether one of the words is part of a name after which a value may come."""
+    past = -1
+    nothing: set[bytes] = set()
+    for at in starts:
+        if at < past:
+            continue
+        around = folded[at : at + 160] + folded[max(0, at - 24) : at]
+        if around in nothing:
+            continue
+        if len(nothing) > 4096:
+            nothing.clear()
+        nothing.add(around)
+        rest = _WORD_REST.match(folded, at)
+        past = rest.end() if rest else at
+        head = folded[max(0, at - 64) : at]
+        begin = at - (len(head) - len(head.rstrip(_NAME_BYTES)))
+        identifier = folded[begin:past].rstrip(b".-$").decode("ascii")
+        past = begin + len(identifier)
+        name = named.judged(identifier)
+        if name is None:
+            continue
+        sign = _SIGN.match(folded, past)
+        if sign is not None:
+            if name.klass != "weak" or _LONG.match(folded, sign.end()) is not None:
+                return True
+        elif name.klass != "weak" or identifier in named.VERBS:
+            if identifier in named.VERBS and not _is_second_word(folded, begin):
+                continue
+            blank = _BLANK.match(folded, past)
+            if blank is not None and blank.end() > past + 2:
+                return True
+            if _BEFORE.search(folded, max(0, begin - 170), begin) is not None:
+                return True
+    return False
+
+

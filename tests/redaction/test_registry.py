@@ -1,0 +1,103 @@
+"""The registry: what is found once is looked for everywhere, in every form, under one name."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Mapping
+
+import pytest
+
+from satchel.redaction.registry import Registry, propagates
+from satchel.redaction.spans import MEDIUM, STRONG, WEAK
+
+VALUE = "Zx9-sea/Salt'Kelp77"
+
+
+def _forms(value: str) -> Mapping[str, str]:
+    return {"raw": value, "base64": base64.b64encode(value.encode()).decode(), "json": json.dumps(value)[1:-1]}
+
+
+def test_only_sure_and_long_values_are_looked_for() -> None:
+    assert propagates("a" * 12, STRONG)
+    assert not propagates("a" * 11, STRONG)
+    assert propagates("a" * 8, STRONG, sure=True)
+    assert not propagates("a" * 40, MEDIUM)
+
+
+@pytest.mark.parametrize("native", [True, False])
+def test_forms_are_found_where_they_stand(native: bool) -> None:
+    registry = Registry(forms=_forms, native=native)
+    registry.add(VALUE, "kelp", STRONG)
+    coded = base64.b64encode(VALUE.encode()).decode()
+    text = f"\ud800 é {VALUE} and {coded}{VALUE}"
+
+    found = [(text[hit.start : hit.end], hit.rule, hit.value) for hit in registry.find(text)]
+
+    assert found == [(VALUE, "kelp", VALUE), (coded, "kelp", VALUE), (VALUE, "kelp", VALUE)]
+    assert registry.holds(json.dumps(json.dumps(json.dumps(text))).encode())
+    assert not registry.holds(b"nothing of the kind")
+
+
+@pytest.mark.parametrize("native", [True, False])
+def test_values_without_a_run_of_letters_are_found_at_any_depth(native: bool) -> None:
+    value = '?"a\\b"!é-c\\d"'
+    registry = Registry(given={value: "own"}, native=native)
+    text = value
+    for _ in range(3):
+        assert registry.holds(text.encode())
+        text = json.dumps(text)
+
+
+@pytest.mark.parametrize("native", [True, False])
+def test_many_values_are_found_as_few_are(native: bool) -> None:
+    values = [f"value-{number:04}-of-many" for number in range(120)]
+    registry = Registry(native=native)
+    for value in values:
+        registry.add(value, "kelp", STRONG)
+
+    assert [hit.value for hit in registry.find(" ".join(values))] == values
+    assert all(registry.holds(value.encode()) for value in values)
+
+
+def test_values_that_overlap_are_all_found() -> None:
+    registry = Registry()
+    registry.add("abcdefghijkl", "one", STRONG)
+    registry.add("ghijklmnopqr", "two", STRONG)
+
+    assert [(0, 12), (6, 18)] == [(hit.start, hit.end) for hit in registry.find("abcdefghijklmnopqr")]
+
+
+def test_the_surest_rule_names_a_value_then_the_first_in_order_whoever_came_first() -> None:
+    for rules in (["late", "early", "weak"], ["weak", "early", "late"]):
+        registry = Registry(order=["weak", "early", "late"])
+        for rule in rules:
+            registry.add(VALUE, rule, WEAK if rule == "weak" else STRONG)
+        assert registry.rule_of(VALUE) == "early"
+
+
+def test_a_form_of_a_value_found_by_itself_is_the_value() -> None:
+    registry = Registry(forms=_forms)
+    coded = base64.b64encode(VALUE.encode()).decode()
+    registry.add(coded, "blob", STRONG)
+    registry.add(VALUE, "kelp", STRONG)
+
+    assert registry.original(coded) == VALUE
+    assert [hit.value for hit in registry.find(coded)] == [VALUE]
+
+
+def test_what_the_user_gave_stays_when_a_family_ends() -> None:
+    registry = Registry(given={"kelp": "own", "abc": "own"})
+    registry.add(VALUE, "kelp", STRONG)
+    registry.clear()
+
+    assert registry.spreading == ["kelp"]
+    assert registry.rule_of(VALUE) is None
+    assert [hit.rule for hit in registry.find("the kelp abc")] == ["own"]
+
+
+def test_nothing_shows_a_value() -> None:
+    registry = Registry()
+    registry.add(VALUE, "kelp", STRONG)
+
+    assert "Salt" not in repr(registry) + repr(registry.find(VALUE))

@@ -1,0 +1,27 @@
+"""What tests of redaction share: secrets made on the spot, an engine, a redactor with a known key."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fakes import filled
+
+from satchel.redaction.engine import Engine
+from satchel.redaction.redactor import SecretRedactor
+from satchel.redaction.rules import RuleSet, builtin
+from satchel.redaction.tags import TagKey
+
+__all__ = ["KEY", "redactor", "token"]
+
+KEY = TagKey(b"k" * 32)
+
+
+def token(seed: object = 0) -> str:
+    """Return what looks like a credential of GitHub, its checksum right, by a seed."""
+    return filled("gh" + "p_{crc}", seed=str(seed))
+
+
+def redactor(rules: RuleSet | None = None, **options: Any) -> SecretRedactor:
+    """Return a redactor of the built-in rules, or of others."""
+    engine: Any = options.pop("engine", None) or Engine(rules or builtin())
+    return SecretRedactor(engine, tags=options.pop("tags", KEY), **options)
