@@ -451,7 +451,12 @@ class Redactor(Protocol):
 
 @runtime_checkable
 class Scoped(Protocol):
-    """What a redactor can do that tells sessions apart, and names from what is said."""
+    """
+    What a redactor can do that tells sessions apart, and names from what is said.
+
+    It gives a record for each record, in order: the same one where nothing is to go from it, else a new one. None is changed
+    itself.
+    """
 
     def enter(self, session_id: str, /) -> None:
         """Say whose records come next."""

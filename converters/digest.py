@@ -80,6 +80,16 @@ class ContentDigest:
         self._tables.clear()
         self._sha.update(b'{"digest":%d,"session":%s,"tables":{%s}}\n' % (VERSION, self._session, tables))
 
+    def copy(self) -> ContentDigest:
+        """Return another digest that has taken the same records, and goes on by itself."""
+        other = ContentDigest(self._canonical, conversation=self._conversation)
+        other._sha = self._sha.copy()
+        other._session = self._session
+        other._tables = {name: list(rows) for name, rows in self._tables.items()}
+        other._open = self._open
+        other.records = self.records
+        return other
+
     def hexdigest(self) -> str:
         """Return the digest of all that was taken, as 64 lower-case hex digits; nothing may be taken after it."""
         if self._open:

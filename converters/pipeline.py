@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, fields, replace
@@ -169,8 +169,11 @@ class View:
             digest = source.hexdigest()
             self.digests[at] = (digest, digest)
             return
+        if isinstance(redactor, Scoped):
+            yield from self._scoped(at, source)
+            return
         content = ContentDigest(store.canonical, conversation=store.conversation)
-        for record in self._applied(at, _taken(store.records(self._ids[at]), source)):
+        for record in redactor.apply(_taken(store.records(self._ids[at]), source)):
             content.add(record)
             yield record
         self.digests[at] = (source.hexdigest(), content.hexdigest())
@@ -181,6 +184,27 @@ class View:
         if isinstance(self._redactor, Scoped):
             self._redactor.enter(self._ids[segment])
         yield from self._redactor.apply(records)
+
+    def _scoped(self, at: int, source: ContentDigest) -> Iterator[Record]:
+        """Yield the records of a segment; up to the first one that changes, both digests are one."""
+        content: ContentDigest | None = None
+        waiting: deque[Record] = deque()
+
+        def taken() -> Iterator[Record]:
+            for record in self._store.records(self._ids[at]):
+                waiting.append(record)
+                yield record
+
+        for record in self._applied(at, taken()):
+            original = waiting.popleft()
+            if content is None and record is not original:
+                content = source.copy()
+            source.add(original)
+            if content is not None:
+                content.add(record)
+            yield record
+        digest = source.hexdigest()
+        self.digests[at] = (digest, content.hexdigest() if content is not None else digest)
 
     def entries(self, segment: int = -1) -> Iterator[Entry]:
         """Yield the entries of a segment."""

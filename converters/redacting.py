@@ -2,32 +2,28 @@
 Redacts and scans files: any text, JSON, or JSON Lines, packed by gzip or zstandard or not.
 
 Each file is a scope of its own and is gone over twice: what one line shows to be secret goes from every line. Memory holds a
-window of a text, a line of JSON Lines, or a JSON document of up to 64 MB; a larger document is gone through as text. Output
+window of a text, a line of JSON Lines, or a JSON document of up to 8 MB; a larger document is gone through as text. Output
 appears under its name when it is whole; what was not changed keeps every byte.
 """
 
 from __future__ import annotations
 
-import codecs
-import gzip
-import io
 import os
 import re
 import shutil
 import stat
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any, BinaryIO, Literal, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 from satchel import jsontext
 from satchel.contracts import Gated, Record, Redactor, Scoped, Stream
-from satchel.errors import JsonError, NotFound, StoreChanged, StoreError, TargetError, UsageError
+from satchel.errors import NotFound, StoreError, TargetError, UsageError
 from satchel.events import Listener, Problem, Progress, ignore
-from satchel.formats.regular import open_regular
 from satchel.manifest.target import FileTarget, PipeTarget
 from satchel.naming import terminal_line
 from satchel.redaction.explaining import described
@@ -35,17 +31,9 @@ from satchel.redaction.policy import Policy
 from satchel.redaction.report import Report
 from satchel.second_opinion import Opinion
 from satchel.sources import find_all, real_path, spare
+from satchel.text_files import Piece, TextFile, is_json, packed, pieces
 
 __all__ = ["Finding", "Outcome", "explained", "is_folder", "redact_path", "scan_path"]
-
-_WINDOW = 1 << 18
-_AROUND = 1 << 14
-"""Characters of a text that are seen on either side of what is being redacted: a key's block, a wrapped line."""
-_DOCUMENT = 64 << 20
-_LINE = 8 << 20
-_HEAD = 1 << 16
-
-Packing = Literal["", "gzip", "zstd"]
 
 
 class Finding(NamedTuple):
@@ -92,196 +80,19 @@ Examine = Callable[[Sequence[tuple[str, str]]], None]
 Places = Callable[[Record], Sequence[Any]]
 
 
-# ------------------------------------------------------------------------------------------------------------ reading
-
-
-class _Piece(NamedTuple):
-    """A part of a text: `text[begin:end]` is new, the rest was there before or comes again. `line` is where `text` begins."""
-
-    text: str
-    begin: int
-    end: int
-    line: int
-
-
-def _packing(head: bytes) -> Packing:
-    return "gzip" if head.startswith(b"\x1f\x8b") else "zstd" if head.startswith(b"\x28\xb5\x2f\xfd") else ""
-
-
-def _opened(stack: ExitStack, path: Path, packing: Packing) -> IO[bytes]:
-    raw = stack.enter_context(io.BufferedReader(open_regular(path), 1 << 20))
-    if packing == "gzip":
-        return stack.enter_context(io.BufferedReader(gzip.GzipFile(fileobj=raw), 1 << 20))
-    if packing == "zstd":
-        import zstandard
-
-        reader = zstandard.ZstdDecompressor().stream_reader(raw, read_across_frames=True)
-        return stack.enter_context(io.BufferedReader(reader, 1 << 20))
-    return raw
-
-
-class _Source:
-    """A file to be gone over twice: it has to be the same each time."""
-
-    def __init__(self, path: Path, name: str) -> None:
-        self.path = path
-        self.name = name
-        # A report says nothing of the folders above.
-        self.session = name if not os.path.isabs(name) and not name.startswith("..") else os.path.basename(name)
-        with open_regular(path) as file:
-            found = os.fstat(file.fileno())
-            self.packing = _packing(file.read(4))
-        self.mode = stat.S_IMODE(found.st_mode)
-        self.size = found.st_size
-        self._print = (found.st_ino, found.st_size, found.st_mtime_ns)
-        head = self._head()
-        self.encoding = _encoding(head)
-        self.is_text = self.encoding != "utf-8" or b"\0" not in head
-        self.document = self._is_document(head)
-
-    def _head(self) -> bytes:
-        with ExitStack() as stack:
-            return _read(_opened(stack, self.path, self.packing), _HEAD, self.name)
-
-    def _is_document(self, head: bytes) -> bool:
-        """Return whether the file is one JSON text over several lines."""
-        if not self.is_text or head.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] not in (b"{", b"["):
-            return False
-        first, _, rest = head.lstrip(b"\xef\xbb\xbf \t\r\n").partition(b"\n")
-        if not rest.strip() and len(head) < _HEAD:
-            return False
-        if _is_json(first):
-            return False
-        with ExitStack() as stack:
-            data = _read(_opened(stack, self.path, self.packing), _DOCUMENT + 1, self.name)
-        return len(data) <= _DOCUMENT and _is_json(data)
-
-    def check(self) -> None:
-        """Raise StoreChanged where the file is not what it was."""
-        found = os.stat(self.path)
-        if (found.st_ino, found.st_size, found.st_mtime_ns) != self._print:
-            raise StoreChanged(f"{self.name} changed while it was read: nothing of it was written; run again", subject=self.name)
-
-    def chunks(self) -> Iterator[str]:
-        """Yield the text in pieces of any size; bytes that are no text come back by `surrogateescape`."""
-        errors = "surrogateescape" if self.encoding == "utf-8" else "surrogatepass"
-        decoder = codecs.getincrementaldecoder(self.encoding)(errors)
-        with ExitStack() as stack:
-            file = _opened(stack, self.path, self.packing)
-            while data := _read(file, 1 << 20, self.name):
-                yield decoder.decode(data)
-            yield decoder.decode(b"", True)
-
-    def encoded(self, text: str) -> bytes:
-        """Return a piece of the text as it stands in the file."""
-        errors = "surrogateescape" if self.encoding == "utf-8" else "surrogatepass"
-        return text.encode(self.encoding, errors)
-
-
-def _read(file: IO[bytes], size: int, name: str) -> bytes:
-    try:
-        return file.read(size)
-    except OSError as error:
-        raise StoreError(f"{name} can't be read: {error.strerror or error}", subject=name) from error
-    except Exception as error:  # zlib.error, EOFError, ZstdError: each library has its own.
-        raise StoreError(f"{name} can't be unpacked: it is damaged or cut off ({type(error).__name__})", subject=name) from error
-
-
-def _encoding(head: bytes) -> str:
-    if head.startswith(codecs.BOM_UTF16_LE):
-        return "utf-16-le"
-    return "utf-16-be" if head.startswith(codecs.BOM_UTF16_BE) else "utf-8"
-
-
-def _is_json(text: bytes | str) -> bool:
-    try:
-        return isinstance(jsontext.loads(text), dict | list)
-    except JsonError:
-        return False
-
-
-def _pieces(source: _Source) -> Iterator[_Piece]:
-    """Yield the parts in which a text is seen: the document, lines of JSON, and windows of other text in their surroundings."""
-    if source.document:
-        text = "".join(source.chunks())
-        yield _Piece(text, 0, len(text), 1)
-        return
-    held: list[str] = []
-    size, line = 0, 1
-    windows = _Windows()
-    for text in _lines(source.chunks()):
-        stripped = text.strip(" \t\r\n\ufeff")
-        if len(stripped) >= 16 and stripped[0] + stripped[-1] in ("{}", "[]") and _is_json(stripped):
-            yield from windows.rest(held)
-            held, size = [], 0
-            windows = _Windows(line + 1)
-            yield _Piece(text, 0, len(text), line)
-        else:
-            held.append(text)
-            size += len(text)
-            if size >= _WINDOW:
-                yield from windows.add("".join(held))
-                held, size = [], 0
-        line += text.count("\n")
-    yield from windows.rest(held)
-
-
-def _lines(chunks: Iterator[str]) -> Iterator[str]:
-    """Yield lines, cut at line feeds; one that is too long for a window comes in parts."""
-    rest: list[str] = []
-    size = 0
-    for chunk in chunks:
-        *lines, last = chunk.split("\n")
-        for text in lines:
-            yield "".join([*rest, text, "\n"]) if rest else f"{text}\n"
-            rest, size = [], 0
-        rest.append(last)
-        size += len(last)
-        if size > _LINE:
-            yield "".join(rest)
-            rest, size = [], 0
-    if size:
-        yield "".join(rest)
-
-
-class _Windows:
-    """Cuts a text into parts, each shown with some of what is before and after it."""
-
-    def __init__(self, line: int = 1) -> None:
-        self._text = ""
-        self._begin = 0
-        self._line = line
-
-    def add(self, text: str) -> Iterator[_Piece]:
-        self._text += text
-        if len(self._text) - self._begin >= _WINDOW + _AROUND:
-            end = self._text.rfind("\n", self._begin, len(self._text) - _AROUND) + 1
-            end = end if end > self._begin else len(self._text) - _AROUND
-            yield _Piece(self._text, self._begin, end, self._line)
-            start = max(0, end - _AROUND)
-            self._line += self._text.count("\n", 0, start)
-            self._text = self._text[start:]
-            self._begin = end - start
-
-    def rest(self, held: list[str]) -> Iterator[_Piece]:
-        self._text += "".join(held)
-        if self._begin < len(self._text):
-            yield _Piece(self._text, self._begin, len(self._text), self._line)
-
-
 # ----------------------------------------------------------------------------------------------------------- redacting
 
 
-def _learned(redactor: Redactor, source: _Source) -> None:
+def _learned(redactor: Redactor, source: TextFile) -> None:
     redactor.begin()
-    redactor.learn(Record("text", number, piece.text) for number, piece in enumerate(_pieces(source)))
+    redactor.learn(Record("text", number, piece.text) for number, piece in enumerate(pieces(source)))
 
 
-def _clean(redactor: Redactor, source: _Source, report: Report, hear: Hear) -> Iterator[tuple[str, bool]]:
+def _clean(redactor: Redactor, source: TextFile, report: Report, hear: Hear) -> Iterator[tuple[str, bool]]:
     """Yield a text in order, without what is secret, and whether something went from the part."""
     places: Places | None = getattr(redactor, "places", None)
     done = 0
-    for number, piece in enumerate(_pieces(source)):
+    for number, piece in enumerate(pieces(source)):
         record = Record("text", number, piece.text)
         if places is None:
             yield _shape(redactor, piece), True
@@ -311,12 +122,12 @@ def _clean(redactor: Redactor, source: _Source, report: Report, hear: Hear) -> I
         yield "".join(parts), len(parts) > 1
 
 
-def _shape(redactor: Redactor, piece: _Piece) -> str:
+def _shape(redactor: Redactor, piece: Piece) -> str:
     """Return what a redactor leaves that keeps no text, and so has no places to tell: JSON stays JSON, lines stay lines."""
     text = piece.text[piece.begin : piece.end]
     ending = "\n" if text.endswith("\n") else ""
     body = text.strip(" \t\r\n\ufeff")
-    values = [jsontext.loads(body)] if _is_json(body) else text.removesuffix("\n").split("\n")
+    values = [jsontext.loads(body)] if is_json(body) else text.removesuffix("\n").split("\n")
     records = redactor.apply(Record("text", number, value) for number, value in enumerate(values))
     shapes = (record.data if isinstance(record.data, str) else jsontext.dumps(record.data).decode() for record in records)
     return "\n".join(shapes) + ending
@@ -326,7 +137,7 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,39}")
 _STRENGTHS = {1: "weak", 2: "medium", 3: "strong"}
 
 
-def _finding(source: _Source, piece: _Piece, place: Any) -> Finding:
+def _finding(source: TextFile, piece: Piece, place: Any) -> Finding:
     return Finding(
         file=source.name,
         line=piece.line + piece.text.count("\n", 0, place.start),
@@ -388,14 +199,16 @@ def redact_path(
             else:
                 raise UsageError(f"{name} is a folder: name a folder to write into, with -o, or say --in-place", subject=name)
         elif in_place:
-            run.file(found, found, name)
+            run.file(found, found, name, alone=True)
         elif output is None:
             raise UsageError("name an output, or say --in-place")
         elif isinstance(output, str | os.PathLike):
             target = Path(output)
-            run.file(found, target / run.safe(Path(name).name) if target.is_dir() else target, name)
+            if target.is_dir() and name == "-":
+                raise UsageError(f"{target} is a folder, and standard input has no name: name a file in it", subject=str(target))
+            run.file(found, target / run.safe(Path(name).name) if target.is_dir() else target, name, alone=True)
         else:
-            run.file(found, output, name)
+            run.file(found, output, name, alone=True)
     outcome.output = os.fspath(output) if isinstance(output, str | os.PathLike) else None
     return outcome
 
@@ -407,8 +220,8 @@ def _spare_stores(path: str | os.PathLike[str]) -> None:
         store = os.path.join(real_path(source.path), "")
         if target.startswith(store) or store.startswith(target):
             raise UsageError(
-                f"{os.fspath(path)} is, or holds, what belongs to the session store {source.path}: its agent would take placeholders "
-                "for what was there; redact a copy, with -o",
+                f"{os.fspath(path)} is, or holds, what belongs to the session store {source.path}: its agent would take "
+                "placeholders for what was there; redact a copy, with -o",
                 subject=os.fspath(path),
             )
 
@@ -437,7 +250,7 @@ def scan_path(
         if stat.S_ISDIR(os.stat(found).st_mode):
             run.folder(found, None)
         else:
-            run.file(found, None, name)
+            run.file(found, None, name, alone=True)
         if opinions is not None:
             run.other(opinions)
     return outcome
@@ -465,7 +278,7 @@ def is_folder(path: str | os.PathLike[str]) -> bool:
 
 
 @contextmanager
-def _located(path: str | os.PathLike[str]) -> Iterator[tuple[Path, str]]:
+def _located(path: str | os.PathLike[str]) -> Generator[tuple[Path, str]]:
     """Give the file that a name means, and how it is called; standard input is kept in a private file meanwhile."""
     if os.fspath(path) != "-":
         found = Path(os.path.expanduser(path))
@@ -547,7 +360,11 @@ class _Run:
                     raise TargetError(f"two files of {folder} would get the same name once redacted: rename one", subject=name)
                 taken.add(name)
                 to = output / name
-            self.file(folder / relative, to, relative)
+            try:
+                self.file(folder / relative, to, relative)
+            except StoreError as error:
+                # One that can't be read is named, and costs itself.
+                self._pass_over(relative, error.message, lost=1)
             self._listen(Progress(number, len(files)))
 
     def _walk(self, folder: Path) -> Iterator[str]:
@@ -571,18 +388,20 @@ class _Run:
         name = self._redactor.text(name)
         self._listen(Problem(name, f"left out: {why}", "loss" if lost else "warning", lost))
 
-    def file(self, path: Path, output: Path | BinaryIO | None, name: str) -> None:
-        """Redact one file to a path, a stream, or only look."""
+    def file(self, path: Path, output: Path | BinaryIO | None, name: str, *, alone: bool = False) -> None:
+        """Redact one file to a path, a stream, or only look; one that is `alone` has to be a text. Raises StoreError."""
         try:
-            source = _Source(path, self._redactor.text(name))
+            source = TextFile(path, self._redactor.text(name))
         except OSError as error:
             raise StoreError(f"{name} can't be read: {error.strerror or error}", subject=name) from error
         if isinstance(output, Path) and os.path.islink(output) and output == path:
             raise UsageError(f"{name} is a symbolic link: name the file itself", subject=name)
         if not source.is_text and not (self._copy_binary and output is not None):
-            self._pass_over(
-                name, "it is no text (--copy-binary copies such files as they are)" if output is not None else "it is no text"
-            )
+            if alone:
+                why = f"{name} is no text, so nothing can be taken out of it (sessions of a store: satchel export --redact)"
+                raise StoreError(why, subject=name)
+            more = " (--copy-binary copies such files as they are)" if output is not None else ""
+            self._pass_over(name, f"it is no text{more}")
             return
         if source.is_text:
             _learned(self._redactor, source)
@@ -612,7 +431,7 @@ class _Run:
                     shutil.copyfileobj(file, output, 1 << 20)
         self._outcome.files += 1
 
-    def _into_file(self, source: _Source, output: Path, *, in_place: bool) -> None:
+    def _into_file(self, source: TextFile, output: Path, *, in_place: bool) -> None:
         with FileTarget(output, force=self._force or in_place, listen=self._listen) as target:
             target.check()
             stream = target.aside(target.name)
@@ -629,17 +448,15 @@ class _Run:
             os.chmod(output, source.mode)
         self._outcome.changed += changed
 
-    def _write(self, source: _Source, write: Callable[[bytes], object]) -> bool:
+    def _write(self, source: TextFile, write: Callable[[bytes], object]) -> bool:
         if not source.is_text:
-            with ExitStack() as stack:
-                file = _opened(stack, source.path, "")
-                while data := file.read(1 << 20):
-                    write(data)
-                    self._outcome.bytes += len(data)
+            for data in source.data():
+                write(data)
+                self._outcome.bytes += len(data)
             self._outcome.copied += 1
             return False
         changed = False
-        with _packed(source.packing, write) as pack, _searched(self._redactor, source, pack) as put:
+        with packed(source.packing, write) as pack, _searched(self._redactor, source, pack) as put:
             for text, touched in _clean(self._redactor, source, self._outcome.report, self._hear):
                 data = source.encoded(text)
                 self._outcome.bytes += len(data)
@@ -663,7 +480,7 @@ class _Into:
 
 
 @contextmanager
-def _searched(redactor: Redactor, source: _Source, put: Callable[[bytes], object]) -> Iterator[Callable[[bytes], object]]:
+def _searched(redactor: Redactor, source: TextFile, put: Callable[[bytes], object]) -> Generator[Callable[[bytes], object]]:
     """Give what takes bytes and hands them on once the redactor's gate has searched them."""
     if not isinstance(redactor, Gated) or source.encoding != "utf-8":
         yield put
@@ -672,36 +489,6 @@ def _searched(redactor: Redactor, source: _Source, put: Callable[[bytes], object
     stream = target.stream(source.name)
     yield stream.write
     target.finish(stream)
-
-
-@contextmanager
-def _packed(packing: Packing, write: Callable[[bytes], object]) -> Iterator[Callable[[bytes], object]]:
-    """Give what packs bytes as the original was packed, and writes them; the same bytes give the same."""
-    if not packing:
-        yield write
-        return
-    if packing == "zstd":
-        import zstandard
-
-        packer = zstandard.ZstdCompressor(level=3, write_checksum=True).compressobj()
-        yield lambda data: write(packer.compress(data))
-        write(packer.flush())
-        return
-    import zlib
-
-    head = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff"
-    squeeze = zlib.compressobj(6, zlib.DEFLATED, -15)
-    total, check = 0, 0
-    write(head)
-
-    def add(data: bytes) -> None:
-        nonlocal total, check
-        total, check = total + len(data), zlib.crc32(data, check)
-        write(squeeze.compress(data))
-
-    yield add
-    write(squeeze.flush())
-    write(check.to_bytes(4, "little") + (total & 0xFFFFFFFF).to_bytes(4, "little"))
 
 
 def _is_below(path: Path, folder: Path) -> bool:

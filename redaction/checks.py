@@ -17,11 +17,12 @@ from collections import Counter
 from collections.abc import Callable
 from functools import cache
 from importlib import resources
+from itertools import pairwise
 from math import log2
 
 from satchel.errors import UsageError
 
-__all__ = ["CHECKS", "Check", "check", "entropy", "is_placeholder", "is_random"]
+__all__ = ["CHECKS", "Check", "check", "entropy", "is_documented", "is_placeholder", "is_random"]
 
 Check = Callable[[str], bool]
 
@@ -42,38 +43,43 @@ def entropy(text: str) -> float:
 
 _WHOLE = re.compile(
     r"""(?ix)
-      [\W_]* | (?P<one>.)(?P=one)*                                                     # nothing, one character over and over
-    | <[^<>]*> | \[[^\[\]]*\] | \{[^{}]*\} | \(.*\) | %\w+% | __\w+__ | %[sdrv] | \{\{.*\}\}          # stands for another value
-    | \$\{.* | \$\(.* | \$[a-z_]\w* (?:\W.*)? | \$\$?[0-9@*]? | \#\{.* | @\{.* | @\w+@ | `.*` | <%.* | <\?.* | !\w+(?:[ ].*)?
-    | (?: op | vault | keyring | secretsmanager | ssm | gcp-?sm | awssm | akv | ref\+\w+ | env | file | doppler | bws | pass ) ://? .*
-    | ENC\[.* | arn:aws[\w-]*:.* | @Microsoft\.KeyVault.* | \$ANSIBLE_VAULT.* | \$?env[:.]\w.* | process\.env.* | os\.(?:environ|getenv).*
+      [\W_]* | (?P<one>.)(?P=one)*                                        # nothing, one character over and over
+    # What stands for another value.
+    | <[^<>]*> | \[[^\[\]]*\] | \{[^{}]*\} | \(.*\) | %\w+% | __\w+__ | %[sdrv] | \{\{.*\}\} | @\w+@ | `.*`
+    | \$\{.* | \$\(.* | \$[a-z_]\w* (?:\W.*)? | \$\$?[0-9@*]? | \#\{.* | @\{.* | <%.* | <\?.* | !\w+(?:[ ].*)?
+    | (?: op | vault | keyring | secretsmanager | ssm | gcp-?sm | awssm | akv | ref\+\w+ | env | file | doppler | bws | pass )
+      ://? .*
+    | ENC\[.* | arn:aws[\w-]*:.* | @Microsoft\.KeyVault.* | \$ANSIBLE_VAULT.*
+    | \$?env[:.]\w.* | process\.env.* | os\.(?:environ|getenv).*
     """,
     re.DOTALL,
 )
-_WORDS = frozenset(
-    """
-    a abc abcd about access account acme actual admin after an any api app apikey auth bad bar baz bearer before blah bogus bot change
-    changed changeme changethis client code correct cred credential credentials custom db default demo dev dummy empty encrypted enter
-    env example expired fake field fill fixme foo foobar for from func function generated generate get goes good google guest hash
-    here hidden hunter2 id in input insert invalid is it jwt key keys known live local localhost long masked me missing mock mocked
-    my mypass mypassword mysecret mytoken name new nil no none not null of old omitted one openai or other output param parameter
-    pass passphrase passwd password passwords paste personal placeholder please private prod production provided public put pw pwd qux
-    random raw real redacted removed replace replaced replaceme required root safe sample secret secrets secure service session set
-    sha shared should sk some something stripped string strong stub super supersecret supersecretpassword supersecretkey just keys tests verysecret temp template test testing testkey testpass
-    testpassword testsecret testtoken text that the this to todo token tokens two type undefined unknown unset update user username
-    val valid value var variable very was weak with write wrong xxx xxxx xyz you your yourkey yourpassword yoursecret yourtoken zzz
-    """.split()
-)
+_FILLERS = """
+a abc abcd about access account acme actual admin after an any api apikey app auth bad bar baz bearer before blah bogus
+bot change changed changeme changethis client code correct cred credential credentials custom db default demo dev dummy
+empty encrypted enter env example expired fake false field fill fixme foo foobar for from func function generate
+generated get goes good google guest hash here hidden hunter2 id in input insert invalid is it just jwt key keys known
+live local localhost long masked me missing mock mocked my mypass mypassword mysecret mytoken name new nil no none not
+null of old omitted one openai or other output param parameter pass passphrase passwd password passwords paste personal
+placeholder please private prod production provided public put pw pwd qux random raw real redacted removed replace
+replaced replaceme required root safe sample secret secrets secure service session set sha shared should sk some
+something string stripped strong stub super supersecret supersecretkey supersecretpassword temp template test testing
+testkey testpass testpassword tests testsecret testtoken text that the this to todo token tokens true two type undefined
+unknown unset update user username val valid value var variable very verysecret was weak with write wrong xxx xxxx xyz
+yes you your yourkey yourpassword yoursecret yourtoken zzz
+"""
+_WORDS = frozenset(_FILLERS.split())
 _SPLIT = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[0-9]+")
 _STANDS_FOR = re.compile(
     r"""(?ix)
-      (?<![a-z0-9]) (?: your | insert | enter | replace | paste | put | add ) [-_. ] (?: own | the | real | actual | new | my | with | in )? [-_. ]?
-        [a-z]{2,12}
+      (?<![a-z0-9]) (?: your | insert | enter | replace | paste | put | add ) [-_. ]
+        (?: own | the | real | actual | new | my | with | in )? [-_. ]? [a-z]{2,12}
     | (?<![a-z0-9]) my [-_. ]? (?: super | secret | api | access | token | key | pass | pwd | auth | private | client )
     | (?<![a-z]) your (?: api | access | secret | token | key | pass | auth | private | client | own | bot | app )
-    | change[-_. ]?(?: me | this | it ) | place[-_]?holder | redacted | (?<![a-z]) example | example (?![a-z]) | not[-_ ]?a?[-_ ]?real
+    | change[-_. ]?(?: me | this | it ) | place[-_]?holder | redacted | (?<![a-z]) example | example (?![a-z])
+    | not[-_ ]?a?[-_ ]?real
     | \$\{\w[^{}]*\} | \{\{[^{}]*\}\} | <[a-z][\w .:-]*> | \*{3} | \.{3} | … | •{3} | %\(\w+\)s
-    | \[\^?[a-z0-9]-[a-z0-9] | \\[dws][+*{] | \[:\w+:\] | (?<=[\])]) \{ [0-9]+ ,? [0-9]* \}           # a pattern, not what it matches
+    | \[\^?[a-z0-9]-[a-z0-9] | \\[dws][+*{] | \[:\w+:\] | (?<=[\])]) \{ [0-9]+ ,? [0-9]* \}  # a pattern, not a value
     | deadbeef | cafebabe | not[-_ ]?(?:so[-_ ]?)?secret | lorem[-_ ]?ipsum | in(?:valid|correct)[-_](?:key|token|secret)
     """
 )
@@ -93,9 +99,11 @@ def is_placeholder(text: str) -> bool:
     # Long random text holds short words by chance; what is long has to be a placeholder for the greater part.
     if size <= 200 and _STANDS_FOR.search(text):
         return True
-    run = max((len(match.group()) for match in _RUNS.finditer(text)), default=0)
-    if run * 4 >= size or (run >= 8 and run * 8 >= size):
-        return True
+    run = max((match.group() for match in _RUNS.finditer(text)), key=len, default="")
+    if len(run) * 4 >= size or (len(run) >= 8 and len(run) * 8 >= size):
+        # Base64 of zero bytes is a run of A: what is random beside it decides.
+        rest = text.replace(run, " ", 1)
+        return len(rest) < 32 or not is_random(rest)
     folded = text.lower()
     if any(sequence in folded and len(sequence) * 4 >= size for sequence in _SEQUENCES):
         return True
@@ -103,7 +111,7 @@ def is_placeholder(text: str) -> bool:
         return True
     if size <= 80 and _only_words(text):
         return True
-    return _documented(text)
+    return is_documented(text)
 
 
 def _only_words(text: str) -> bool:
@@ -111,7 +119,7 @@ def _only_words(text: str) -> bool:
     return bool(words) and all(word.lower() in _WORDS or word in ("1", "12", "123", "1234", "12345", "123456") for word in words)
 
 
-# What documentation, tutorials and test networks show to everybody. Digests, since the values themselves are what scanners look for.
+# What documentation, tutorials and test networks show to everybody. Digests: the values themselves are what scanners look for.
 _DOCUMENTED = frozenset(
     (
         # AWS's documentation
@@ -173,7 +181,7 @@ _DOCUMENTED = frozenset(
 _JWT_IO = ".eyJzdWIiOiIxMjM0NTY3ODkwIiwibmFtZSI6IkpvaG4gRG9l"
 
 
-def _documented(text: str) -> bool:
+def is_documented(text: str) -> bool:
     if _JWT_IO in text:
         return True
     return hashlib.sha256(text.removeprefix("0x").encode("utf-8", "surrogatepass")).hexdigest() in _DOCUMENTED
@@ -201,9 +209,7 @@ def is_random(text: str) -> bool:
     letters = size - sum(map(len, digits))
     if 0 < upper < letters:
         words = len(parts) - len(digits)
-        return letters < (4.2 if size >= 28 else 3.6) * words and (
-            len(digits) > 1 or 0.25 < upper / letters < 0.8
-        )
+        return letters < (4.2 if size >= 28 else 3.6) * words and (len(digits) > 1 or 0.25 < upper / letters < 0.8)
     # Letters of one size: only digits tell, and each word may end with one.
     inner = sum(part[0] in _DIGITS for piece in pieces for part in _SPLIT.findall(piece)[:-1])
     return bool(digits) and inner >= max(1, len(pieces) // 2) and size < 6 * len(parts) and _max_run(text[:512]) < 24
@@ -224,24 +230,31 @@ def _mixed(text: str) -> bool:
 
 _HEX = re.compile(r"(?:0x)?[0-9a-fA-F]+")
 _UUID = re.compile(r"[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}")
-_DEFAULTS = frozenset(
-    """
-    pass passwd password pw pwd secret postgres root admin guest user username mysql test example minio minioadmin rabbitmq redis
-    mongo mongodb db database changeme token key default hunter2 sa dev local localhost foo bar baz qux x y z foobar me p u a b c
-    mypassword mypass yourpassword yourpass s3cret s3cr3t pass123 password123 pass1 pass2 secret123 test123 letmein www http host
-    port
-    """.split()
-)
+_COMMON = """
+a admin b bar baz c changeme database db default dev example foo foobar guest host http hunter2 key letmein local
+localhost me minio minioadmin mongo mongodb mypass mypassword mysql p pass pass1 pass123 pass2 passwd password
+password123 port postgres pw pwd qux rabbitmq redis root s3cr3t s3cret sa secret secret123 test test123 token u user
+username www x y yourpass yourpassword z
+"""
+_DEFAULTS = frozenset(_COMMON.split())
 
 
 def _password(text: str) -> bool:
     """What protects something: not the words every example has in its place, not a bare port, user or group number."""
-    return len(text) >= 3 and text.lower() not in _DEFAULTS and not (text.isdigit() and len(text) <= 5) and not is_placeholder(text)
+    return (
+        len(text) >= 3 and text.lower() not in _DEFAULTS and not (text.isdigit() and len(text) <= 5) and not is_placeholder(text)
+    )
+
+
+_PLAIN = re.compile(
+    r"-?[A-Za-z]?[a-z_./-]*|[A-Z_]+|[0-9]{1,6}|[0-9.]+:[0-9]+|/[\w./-]*"
+    r"|[\w.-]*\.(?:zip|7z|txt|ya?ml|json|js|py|sh|pem|key)"
+)
 
 
 def _secretlike(text: str) -> bool:
     """A word nobody would write in its place by accident: a digit or a sign in it, or capitals inside."""
-    return not re.fullmatch(r"-?[A-Za-z]?[a-z_./-]*|[A-Z_]+|[0-9]{1,6}|[0-9.]+:[0-9]+|/[\w./-]*|[\w.-]*\.(?:zip|7z|txt|ya?ml|json|js|py|sh|pem|key)", text)
+    return _PLAIN.fullmatch(text) is None
 
 
 def _no_words(text: str) -> bool:
@@ -297,7 +310,13 @@ def _basic(text: str) -> bool:
     except UnicodeDecodeError:
         return False
     user, colon, password = plain.partition(":")
-    return bool(colon) and plain.isprintable() and len(password) >= 1 and (len(user) > 0 or len(password) > 3) and _password(password)
+    return (
+        bool(colon)
+        and plain.isprintable()
+        and len(password) >= 1
+        and (len(user) > 0 or len(password) > 3)
+        and _password(password)
+    )
 
 
 def _decodes(text: str) -> bool:
@@ -326,11 +345,11 @@ def _bytes(text: str) -> bool:
 
 def _rising(numbers: list[str]) -> bool:
     values = list(map(int, numbers))
-    steps = {b - a for a, b in zip(values, values[1:], strict=False)}
+    steps = {b - a for a, b in pairwise(values)}
     return len(steps) <= 3
 
 
-# -- checksums: one that holds proves a token; one that does not proves nothing, since tokens are cut and made up ------------------
+# -- checksums: one that holds proves a token; one that does not proves nothing, since tokens are cut and made up ----------------
 
 
 def _crc62(body: str) -> str:
@@ -378,7 +397,7 @@ def _bip39() -> dict[str, int]:
 
 def _mnemonic(text: str) -> list[int]:
     """Return the numbers of the words of a seed phrase, or [] when one of them is in no list."""
-    words = [word for word in re.findall(r"[a-z]+", text[:512].lower())]
+    words = re.findall(r"[a-z]+", text[:512].lower())
     if len(words) not in (12, 15, 18, 21, 24):
         return []
     numbers = _bip39()
@@ -407,7 +426,7 @@ def _seed(text: str) -> bool:
 def _luhn(text: str) -> bool:
     """A card's number: 12 to 19 digits whose last one checks the others."""
     digits = [int(c) for c in text[:64] if c in _DIGITS]
-    if not 12 <= len(digits) <= 19 or len(set(digits)) < 3:
+    if not 12 <= len(digits) <= 19 or len(set(digits)) < 2:
         return False
     return sum(d if i % 2 == 0 else (2 * d - 9 if d > 4 else 2 * d) for i, d in enumerate(reversed(digits))) % 10 == 0
 
@@ -448,7 +467,7 @@ CHECKS: dict[str, Callable[[str], Check]] = {
     "secretlike": lambda _: _secretlike,
     "seed": lambda _: _seed,
     "seed-words": lambda _: _seed_words,
-    "undocumented": lambda _: lambda text: not _documented(text),
+    "undocumented": lambda _: lambda text: not is_documented(text),
     "wif": lambda _: _wif,
 }
 """By name; each takes what stands behind the colon and returns the check."""

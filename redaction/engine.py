@@ -9,6 +9,7 @@ record as it is serialised, and says whether any of its strings has to be looked
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from satchel.redaction import named
@@ -25,8 +26,7 @@ __all__ = ["MASK", "Engine"]
 MASK = re.compile(r"\[REDACTED:[a-z0-9-]{1,64}:[0-9a-f]{6}\]")
 """A placeholder; what stands in one is never looked at, so that redacting twice changes nothing."""
 
-_TRIES = 8
-_RUN = re.compile(r"[A-Za-z0-9_\-]*")
+_NAMED_KINDS = frozenset(named.KINDS)
 _WINDOW = 1 << 20
 _OVERLAP = 16 << 10
 
@@ -86,7 +86,7 @@ class Engine:
         spans: list[Span] = []
         for at in range(0, len(text), _WINDOW - _OVERLAP):
             spans.extend(Span(s.start + at, s.end + at, s.rule, s.strength) for s in self._find(text[at : at + _WINDOW], hidden))
-        return merged(spans)
+        return merged(spans, common=_NAMED_KINDS)
 
     def _find(self, text: str, hidden: bool) -> list[Span]:
         hits = self._scan(_folded(text))
@@ -100,7 +100,7 @@ class Engine:
         else:
             for start, end in _windows(again, len(text)):
                 self._read_otherwise(text, start, end, spans, hot=True)
-        return merged(_outside_masks(text, spans)) if spans else spans
+        return merged(_outside_masks(text, spans), common=_NAMED_KINDS) if spans else spans
 
     def _read_otherwise(self, text: str, start: int, end: int, spans: list[Span], *, hot: bool) -> None:
         """Add what is found in other readings of a part of a text."""
@@ -120,7 +120,9 @@ class Engine:
         plain = text if isinstance(text, str) else text.text
         if "\n" not in plain:
             return
-        places = [span.start for span in (spans if found is None else found) if plain[span.end - 1] != "=" and _BREAK.match(plain, span.end)]
+        found = list(spans if found is None else found)
+        begins = sorted(span.start for span in found)
+        places = [span.start for span in found if _ends_line(plain, span, begins)]
         places += [at for at in again if _BROKEN_RUN.match(plain, at)]
         past = -1
         for at in sorted(places):
@@ -129,7 +131,8 @@ class Engine:
             view = joined(text, at)
             if view is None:
                 continue
-            past = at + 1
+            # All that is in these lines is looked at with this one.
+            past = at + len(view.text)
             hits = self._scan(_folded(view.text))
             for span in self._matches(view.text, hits, []):
                 spans.append(Span(view.start(span.start), view.end(span.end), span.rule, span.strength))
@@ -142,8 +145,12 @@ class Engine:
             words.sort()
             spans.extend(named.values(text, words, again))
         for number, starts in hits.items():
-            for rule in self._by_literal[number]:
-                spans.extend(_rule_matches(rule, text, starts, again))
+            rules = self._by_literal[number]
+            if len(starts) > _CROWD:
+                spans.extend(_crowded(rules, text, starts, again))
+            else:
+                for rule in rules:
+                    spans.extend(_rule_matches(rule, text, starts, again))
             if number in self._coded:
                 self._decode(text, self._coded[number], starts, spans)
         return spans
@@ -266,9 +273,8 @@ def _rule_matches(rule: Rule, text: str, starts: Sequence[int], again: list[int]
                 yield from _spans(rule, text, match)
         again.extend(at for at in starts[:_MANY] if named.DISGUISE.search(text, at, at + 256))
         return
-    past, failed = -1, 0
-    nothing: set[str] = set()
-    edge, left, wide, match_at = rule.edge, rule.left, rule.wide, rule.pattern.match
+    past = -1
+    edge, left, match_at = rule.edge, rule.left, rule.pattern.match
     for start in starts:
         if start < past:
             continue
@@ -280,29 +286,58 @@ def _rule_matches(rule: Rule, text: str, starts: Sequence[int], again: list[int]
             begin = before.start()
         if edge and begin and ((char := text[begin - 1]).isalnum() or char == "_") and not _after_escape(text, begin):
             continue
-        if wide:
-            around = text[start : start + 60]
-            if around in nothing:
-                continue
         match = match_at(text, begin)
         found = [] if match is None else _spans(rule, text, match)
         if match is not None and found:
             yield from found
-            past, failed = match.end(), 0
+            past = match.end()
             if named.DISGUISE.match(text, past):
                 again.append(start)
-            continue
-        if wide:
-            if len(nothing) > 4096:
-                nothing.clear()
-            nothing.add(around)
-        if _UNFINISHED.match(text, start) is not None:
+        elif _UNFINISHED.match(text, start) is not None:
             again.append(start)
-        failed += 1
-        if failed >= _TRIES:
-            # A literal that stands again and again in its own run: what failed so often fails in the rest of it too.
-            run = _RUN.match(text, start)
-            past, failed = (run.end() if run else start), 0
+
+
+def _ends_line(text: str, span: Span, begins: Sequence[int]) -> bool:
+    """Return whether what was found may go on in the next line: it ends with its line, and the next one begins with no finding."""
+    if text[span.end - 1] == "=":
+        return False
+    end = _BREAK.match(text, span.end)
+    if end is None:
+        return False
+    following = bisect_left(begins, end.end())
+    return following == len(begins) or begins[following] > end.end() + _GUTTER
+
+
+_GUTTER = 16
+
+
+def _crowded(rules: Sequence[Rule], text: str, starts: Sequence[int], again: list[int]) -> Iterator[Span]:
+    """
+    Yield what rules find at very many hits of their literal.
+
+    Where the same characters stand around a hit again and again, and nothing was found so often, nothing is: so a text of one word
+    over and over costs little.
+    """
+    for rule in rules:
+        if rule.search:
+            yield from _rule_matches(rule, text, starts, again)
+    rules = [rule for rule in rules if not rule.search]
+    nothing: dict[str, int] = {}
+    for at in starts if rules else ():
+        around = text[max(0, at - 16) : at + 80]
+        failed = nothing.get(around, 0)
+        if failed >= _ENOUGH:
+            continue
+        found = [span for rule in rules for span in _rule_matches(rule, text, (at,), again)]
+        if found:
+            yield from found
+            continue
+        if len(nothing) > 8192:
+            nothing.clear()
+        nothing[around] = failed + 1
+
+
+_CROWD, _ENOUGH = 64, 16
 
 
 _MANY = 1024

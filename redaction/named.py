@@ -13,16 +13,20 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
-from satchel.redaction.checks import entropy, is_placeholder
+from satchel.redaction.checks import entropy, is_documented, is_placeholder
 from satchel.redaction.spans import MEDIUM, STRONG, Span
 
 __all__ = ["DISGUISE", "KINDS", "SPACED", "VERBS", "WORDS", "judged", "named_value", "values"]
 
 Class = Literal["password", "secret", "pin", "weak"]
 
-WORDS = ("pass", "pwd", "secret", "token", "key", "auth", "credential", "session", "cookie", "pat", "wif", "otp", "pin", "sid", "salt", "senha",
-         "contrase")  # fmt: skip
-"""What an identifier of a secret holds, in small letters."""
+WORDS = (
+    "passw", "passp", "passc", "_pass", "-pass", "pass=", "pass:", "pass\"", "pass'", "pass\\", "pass is", "pass to", "pass ->", "pass >", "dbpass",
+    "userpass", "rootpass", "smtppass", "adminpass", "redispass", "mysqlpass", "ftppass", "mailpass", "ldappass", "pgpass", "pwd", "secret",
+    "token", "key", "auth", "credential", "session", "cookie", "_pat", "-pat", "wif", "otp", "_pin", "-pin", "pincode", "pin_", "simpin",
+    "cardpin", "salt", "senha", "contrase", "user_pw", "_pw", "motdepasse",
+)  # fmt: skip
+"""What an identifier of a secret holds, in small letters: few other words do, so that most texts have none of them."""
 
 KINDS = ("password", "secret", "token", "api-key", "private-key", "pin", "named")
 """The ids under which values are reported."""
@@ -215,15 +219,17 @@ def values(text: str, starts: Sequence[int], again: list[int]) -> Iterator[Span]
     """
     past = -1
     failed: set[str] = set()
+    many, around = len(starts) > 64, ""
     for at in starts:
         if at < past:
             continue
         # The same words once more: what was nothing before is nothing now. So a text of one word over and over costs little.
-        around = text[at : at + 96] + text[max(0, at - 24) : at]
-        if around in failed:
-            continue
-        if len(failed) > 4096:
-            failed.clear()
+        if many:
+            around = text[at : at + 96] + text[max(0, at - 24) : at]
+            if around in failed:
+                continue
+            if len(failed) > 4096:
+                failed.clear()
         rest = _REST.match(text, at)
         end = rest.end() if rest else at
         head = text[max(0, at - _LEFT) : at]
@@ -244,7 +250,8 @@ def values(text: str, starts: Sequence[int], again: list[int]) -> Iterator[Span]
                     if joined is not None:
                         name, begin = joined, begin - 1 - len(word)
             if name is None:
-                failed.add(around)
+                if many:
+                    failed.add(around)
                 continue
         span = _value(text, begin, end, name)
         if span is not None:
@@ -253,7 +260,8 @@ def values(text: str, starts: Sequence[int], again: list[int]) -> Iterator[Span]
             if DISGUISE.match(text, span.end):
                 again.append(begin)
             continue
-        failed.add(around)
+        if many:
+            failed.add(around)
         if DISGUISE.search(text, end, end + 64):
             again.append(begin)
         if name.klass in ("password", "secret"):
@@ -490,6 +498,7 @@ _EXPRESSION = re.compile(
     | (?: op | vault | ref | env | file | ssm | arn | secret | secretsmanager | azure | gcp | keyring | awssm ) : .*
     """
 )
+_VERSIONED = re.compile(r"[A-Za-z][\w.\-]*-\d+(?:\.\d+)+(?:[\w.\-]*)|\d{8}[_-]\d{4,6}[\w-]*|\d{4}-\d\d-\d\d.*")
 _TIME = re.compile(r"\d{4}-\d\d-\d\d(?:[T ].*)?|\d{1,2}:\d\d(?::\d\d)?.*|v?\d{1,5}(?:\.\d{1,5}){1,4}(?:-[\w.]+)?")
 _WORDY = re.compile(r"[A-Za-z]+(?:[_\-./ :][A-Za-z]+)*")
 _PART = r"(?:[a-z]+(?:\d{1,4}[a-z]{2,})?|[A-Z][a-z]+|[A-Z]+)\d{0,4}"
@@ -528,6 +537,8 @@ def _is_secret(value: str, klass: Class, *, firm: bool, quoted: bool) -> bool:
     if size < 4 or " " in value or "\t" in value or "\n" in value:
         return False
     scrambled = _scrambled(value) and not (klass == "weak" and _PATH.fullmatch(value))
+    if is_documented(value):
+        return False
     if value.lower() in _NOTHING or _COMMON.fullmatch(value) or (not scrambled and is_placeholder(value)):
         return False
     digits = sum(c.isdigit() for c in value)
@@ -547,7 +558,7 @@ def _is_secret(value: str, klass: Class, *, firm: bool, quoted: bool) -> bool:
             return False
         if _WORDY.fullmatch(value) and (size < 16 or change < 0.22 or not _mixed(value)):
             return False
-        if _is_name(value) and not (klass == "password" and value[-1].isdigit() and (quoted or _chosen(value, firm, quoted))):
+        if _is_name(value) and not (klass == "password" and (value[-1].isdigit() or digits > 2) and (quoted or firm or _chosen(value, firm, quoted))):
             return False
     if klass == "password":
         if size < 6 or not any(c.isalpha() for c in value):
@@ -569,6 +580,8 @@ def _is_secret(value: str, klass: Class, *, firm: bool, quoted: bool) -> bool:
             return change >= (0.16 if firm else 0.2) or (size >= 16 and firm and _CONSONANTS.search(value) is not None)
         return size >= 16 and change >= 0.25
     if re.match(r"[A-Za-z_][\w.\-]*=.", value):
+        return False
+    if value[0] in "./~" or value.count("/") > 1 or _UUID.search(value) or _VERSIONED.fullmatch(value):
         return False
     if not firm or size < 16 or _UUID.fullmatch(value) or _HEX.fullmatch(value):
         return False

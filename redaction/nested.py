@@ -11,8 +11,8 @@ import base64
 import binascii
 import re
 from collections.abc import Callable, Iterable, Sequence
-from json.encoder import encode_basestring
 from json.decoder import scanstring  # type: ignore[attr-defined]
+from json.encoder import encode_basestring, encode_basestring_ascii
 from typing import NamedTuple
 
 from satchel.errors import JsonError
@@ -55,11 +55,13 @@ class Sieve(NamedTuple):
         judge: Says what of a string has to go.
         least: Shorter strings are not judged.
         media: Gives what comes in the place of a picture, a sound or a document; None where all of them stay.
+        places: Where in the text each edit stands is wanted, and not just what has to go: then there is one for each place.
     """
 
     judge: Judge
     least: int = 6
     media: Callable[[str], Hit | None] | None = None
+    places: bool = True
 
 
 class Edit(NamedTuple):
@@ -112,7 +114,9 @@ def edits(text: str, sieve: Sieve, names: Names = (), mode: int = FULL, *, depth
     """
     begin = len(_PREFIX) if text.startswith(_PREFIX) else 0
     head = text[begin : begin + 64].lstrip(" \t\r\n\ufeff")[:1]
-    if (head == "{" or head == "[") and depth <= _DEPTH and len(text) <= _LARGEST and _is_json(text[begin:] if begin else text):
+    # What is JSON by itself is opened whatever its size: as a text it would be cut where it must not.
+    small = depth == 0 or (depth <= _DEPTH and len(text) <= _LARGEST)
+    if (head == "{" or head == "[") and small and _is_json(text[begin:] if begin else text):
         return _Walk(text, sieve, depth).walk(begin, names)
     return [_edit(hit, names) for hit in sieve.judge(text, names, mode)]
 
@@ -128,7 +132,8 @@ def _is_json(text: str) -> bool:
 # ---------------------------------------------------------------------------------------------------------- names
 
 _ID = re.compile(
-    r"""(?x) (?: ^ | _ | - ) (?: id | ids | uuid | guid | sha | sha1 | sha256 | commit | hash | digest | checksum | etag | cursor ) $
+    r"""(?x) (?: ^ | _ | - )
+      (?: id | ids | uuid | guid | sha | sha1 | sha256 | commit | hash | digest | checksum | etag | cursor ) $
     | [a-z0-9] (?: Id | ID | Ids | Uuid | UUID | Sha | SHA | Hash | Digest | Commit ) $
     | ^ (?: leafUuid | session_key | sessionKey | prompt_cache_key | ref | refs | integrity | resolved ) $"""
 )
@@ -142,9 +147,7 @@ _CIPHERS = _words(
     """signature encrypted_content thoughtSignature thought_signature encrypted_reasoning reasoning_signature
     redacted_thinking"""
 )
-_MEDIA = _words(
-    "data url image_url uri src source file_data b64_json audio image blob base64 bytes result partial_image_b64"
-)
+_MEDIA = _words("data url image_url uri src source file_data b64_json audio image blob base64 bytes result partial_image_b64")
 _SCHEMA = _words("type title description format default enum const example examples pattern $ref")
 _PLAIN, _IS_ID, _IS_CIPHER, _IS_MEDIA = 0, 1, 2, 3
 _kinds: dict[str, int] = {}
@@ -313,6 +316,8 @@ class _Walk:
                 if len(sign) >= _LEAST_NAMED and (frame.key is not None or frame.names):
                     self._number(sign, match.start(1), at, frame)
                 frame.waits = frame.is_object
+        if not self._sieve.places:
+            return self._edits
         self._edits.sort(key=lambda edit: (edit.start, -edit.end))
         return _without_overlaps(self._edits)
 
@@ -351,18 +356,18 @@ class _Walk:
             return
         found = edits(said, self._sieve, names, mode, depth=self._depth + 1)
         if found:
-            self._edits += _lifted(found, said, self._text, begin, end)
+            self._edits += self._lifted(found, said, begin, end)
 
     def _key(self, said: str, begin: int, end: int, names: Names) -> None:
         found = [_edit(hit, names) for hit in self._judge(said, (), FULL)]
         if found:
-            self._edits += _lifted(found, said, self._text, begin, end)
+            self._edits += self._lifted(found, said, begin, end)
             self._changed_keys[begin] = applied(said, found)
 
     def _named(self, leaf: _Leaf, names: Names) -> None:
         found = [_edit(hit, names) for hit in self._judge(leaf.text, names, NAMED)]
         if found:
-            self._edits += _lifted(found, leaf.text, self._text, leaf.begin, leaf.end)
+            self._edits += self._lifted(found, leaf.text, leaf.begin, leaf.end)
 
     def _number(self, sign: str, begin: int, end: int, frame: _Frame) -> None:
         if not sign.isdigit():
@@ -370,6 +375,9 @@ class _Walk:
         names = frame.names if frame.key is None else (*frame.names, frame.key)
         for hit in self._judge(sign, names, NUMBER):
             self._edits.append(Edit(begin, end, f'"{hit.new}"', hit, names))
+
+    def _lifted(self, found: Sequence[Edit], said: str, begin: int, end: int) -> Sequence[Edit]:
+        return _lifted(found, said, self._text, begin, end) if self._sieve.places else found
 
     # ------------------------------------------------------------------------------------------------ objects
 
@@ -405,7 +413,7 @@ class _Walk:
                     spelled[key] += "+"
                 taken.add(spelled[key])
             more = spelled[key][len(new) :]
-            if more:
+            if more and self._sieve.places:
                 at = max(at for at, edit in enumerate(self._edits) if begin <= edit.start and edit.end <= end)
                 self._edits[at] = self._edits[at]._replace(new=self._edits[at].new + more)
 
@@ -442,16 +450,30 @@ def _lifted(found: Sequence[Edit], said: str, text: str, begin: int, end: int) -
     """Return edits of what a string says as edits of the text that it is spelled in, between its quotes at `begin` and `end`."""
     if text.find("\\", begin, end) < 0:
         return [edit._replace(start=edit.start + begin, end=edit.end + begin, new=_escaped(edit.new)) for edit in found]
-    wanted = {place for edit in found for place in (edit.start, edit.end)}
-    if encode_basestring(said) == text[begin - 1 : end + 1]:
-        # It is spelled as most programs spell it: then how long a part of it is spelled tells where that part ends.
-        places = {place: begin + len(encode_basestring(said[:place])) - 2 for place in wanted}
-    else:
-        places = _places(wanted, text, begin, end)
+    places = _places({place for edit in found for place in (edit.start, edit.end)}, said, text, begin, end)
     return [edit._replace(start=places[edit.start], end=places[edit.end], new=_escaped(edit.new)) for edit in found]
 
 
-def _places(wanted: set[int], text: str, begin: int, end: int) -> dict[int, int]:
+def _places(wanted: set[int], said: str, text: str, begin: int, end: int) -> dict[int, int]:
+    """Return where characters of what a string says stand in its spelling."""
+    places: dict[int, int] = {}
+    at, done = begin, 0
+    for place in sorted(wanted):
+        piece = said[done:place]
+        for spell in (encode_basestring, encode_basestring_ascii):
+            # Most writers spell as one of the two: then there is no need to go from escape to escape.
+            spelled = spell(piece)[1:-1]
+            if text.startswith(spelled, at):
+                break
+        else:
+            return _places_one_by_one(wanted, text, begin, end)
+        at += len(spelled)
+        done = place
+        places[place] = at
+    return places
+
+
+def _places_one_by_one(wanted: set[int], text: str, begin: int, end: int) -> dict[int, int]:
     """Return where characters of what a string says stand in its spelling."""
     places: dict[int, int] = {}
     at, said = begin, 0

@@ -24,6 +24,7 @@ _GOES_ON = re.compile(
     rb"[A-Za-z0-9_\-+/=.~:@]{0,64}(?:\\{1,16}(?:u00|x[0-9a-fA-F]{2}|/|[01][0-7]{2}|e\[|u\{)|%[0-9A-Fa-f]{2}|&[#a-zA-Z]|[\x80-\xff])"
     rb"|(?=[A-Za-z_\-+/=.~:@]{0,64}[0-9])[A-Za-z0-9_\-+/=.~:@]{8,64}[\"'`+ \\.&|]{0,12}\\[rn]"
 )
+_NEAR = 64, 512
 _WORD = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")
 
 
@@ -32,17 +33,24 @@ def opener(literal: str, rules: Iterable[Rule]) -> Opener:
     size = len(literal)
     rules = list(rules)
     known: list[_Test] | None = None
+    gates: list[re.Pattern[bytes] | None] = []
     sure = False
 
     def look(raw: bytes, starts: Sequence[int]) -> bool:
-        nonlocal known, sure
+        nonlocal known, gates, sure
         if known is None:
             # Made when the literal is first met: most are not, in most runs.
             tests = [_test(rule) for rule in rules]
             known = [test for test in tests if test is not None]
-            sure = len(known) < len(tests)
+            gates = [rule.gate for rule, test in zip(rules, tests, strict=True) if test is None]
+            sure = None in gates
         if sure:
             return True
+        if len(starts) > _CROWD:
+            starts = _distinct(raw, starts)
+        for gate in gates:
+            if gate is not None and any(gate.search(raw, max(0, at - _NEAR[0]), at + _NEAR[1]) for at in starts):
+                return True
         for at in starts:
             for edge, left, match in known:
                 begin = at
@@ -58,6 +66,24 @@ def opener(literal: str, rules: Iterable[Rule]) -> Opener:
         return False
 
     return look
+
+
+_CROWD, _ENOUGH = 64, 16
+
+
+def _distinct(raw: bytes, starts: Sequence[int]) -> list[int]:
+    """Return of places with the same around them the first few."""
+    seen: dict[bytes, int] = {}
+    out: list[int] = []
+    for at in starts:
+        around = raw[max(0, at - 16) : at + 80]
+        times = seen.get(around, 0)
+        if times < _ENOUGH:
+            if len(seen) > 8192:
+                seen.clear()
+            seen[around] = times + 1
+            out.append(at)
+    return out
 
 
 def _after_escape(raw: bytes, at: int) -> bool:
@@ -145,15 +171,17 @@ def names_something(folded: bytes, starts: Sequence[int]) -> bool:
     """Return whether one of the words is part of a name after which a value may come."""
     past = -1
     nothing: set[bytes] = set()
+    many = len(starts) > 64
     for at in starts:
         if at < past:
             continue
-        around = folded[at : at + 160] + folded[max(0, at - 24) : at]
-        if around in nothing:
-            continue
-        if len(nothing) > 4096:
-            nothing.clear()
-        nothing.add(around)
+        if many:
+            around = folded[at : at + 160] + folded[max(0, at - 24) : at]
+            if around in nothing:
+                continue
+            if len(nothing) > 4096:
+                nothing.clear()
+            nothing.add(around)
         rest = _WORD_REST.match(folded, at)
         past = rest.end() if rest else at
         head = folded[max(0, at - 64) : at]

@@ -53,7 +53,7 @@ class Place(NamedTuple):
     """
     What goes from `text[start:end]`, and `new`, which comes there as it is spelled in that text.
 
-    `length` is the secret's, in characters; `names` are those that it stands under; `again` says that nothing but what is known from
+    `length` is the secret's, in characters; `names` are those that it stands under; `again` says that only what is known from
     elsewhere tells it.
     """
 
@@ -170,6 +170,7 @@ class SecretRedactor:
         self._least = min([6, *map(len, given)])
         drops = policy is not None and policy.drop_media
         self._sieve = Sieve(self._judge, self._least, self._omitted if drops else None)
+        self._quick = self._sieve._replace(places=False)
         order = [rule.id for rule in engine.rules.rules]
         self.registry = Registry(order=order, given=given, forms=forms, native=native)
         """What was found in this family; a gate looks for it in what is written."""
@@ -332,6 +333,8 @@ class SecretRedactor:
     def _guarded(self, work: Callable[[Record], Any], record: Record) -> Any:
         try:
             return work(record)
+        except JsonError as error:
+            failure = self._failure(error, record)
         except SatchelError:
             raise
         except Exception as error:
@@ -397,8 +400,6 @@ class SecretRedactor:
             # Files that are read as a whole say the same twice; what differs is looked at closely.
             return raw if record.kind == "line" or not isinstance(record.data, dict | list) else raw + b"\n" + _json(record.data)
         data = record.data
-        if isinstance(data, str):
-            return data.encode("utf-8", "surrogatepass")
         if type(data) is not dict:
             return _json(data)
         columns = tuple(data)
@@ -407,12 +408,9 @@ class SecretRedactor:
             if len(self._columns) > 256:
                 self._columns.clear()
             odd = self._columns[columns] = any(map(self._is_odd, columns))
-        try:
-            # Nearly all values of a row are texts, times and nothing.
-            text = "\n".join([value for value in data.values() if type(value) is str]).encode()
-        except UnicodeEncodeError:
-            text = "\n".join([value for value in data.values() if type(value) is str]).encode("utf-8", "surrogatepass")
-        rest = [_bytes(value) for value in data.values() if type(value) not in _USUAL]
+        # Nearly all values of a row are texts, times and nothing. As JSON, since disguises are looked for as that spells them.
+        text = _json([value for value in data.values() if type(value) is str])
+        rest = [_json(_bytes(value).decode("utf-8", "replace")) for value in data.values() if type(value) not in _USUAL]
         if odd:
             rest.append(_json({key: value for key, value in data.items() if type(value) in (str, int)}))
         return b"\n".join((text, *rest)) if rest else text
@@ -462,7 +460,7 @@ class SecretRedactor:
     def _edits(self, record: Record) -> list[tuple[Any, Edit]]:
         """Return what has to go from a record, each with the part of it that it is in: a column, or None for its text."""
         data, raw = record.data, record.raw
-        sieve, judge, least = self._sieve, self._judge, self._least
+        sieve, judge, least = self._quick if self._learning else self._sieve, self._judge, self._least
         if raw is not None:
             text = raw.decode("utf-8", "surrogateescape")
             found: list[tuple[Any, Edit]] = [(None, edit) for edit in edits(text, sieve)]

@@ -4,9 +4,9 @@ Rules as data: what secrets look like. The built-in ones are in rules.toml besid
 A rule is found by its literals. Where one stands, the rule's pattern is matched: right there, or, with `left`, from what stands
 directly before it. So no pattern is ever searched for in a text, and the cost of a rule that has no literal in it is nothing.
 
-Three words stand for longer patterns in a rule's own: `<is>` is what stands between a name and its value in any language, `<near>`
-what stands between the name of a service and a value (a word like key or token, then `<is>`), `<line>` the end of a line and what
-listings, diffs and quotations put before the next one, the end as such or as `\\n`. All three are bounded.
+Three words stand for longer patterns in a rule's own: `<is>` is what stands between a name and its value in any language,
+`<near>` what stands between the name of a service and a value (a word like key or token, then `<is>`), `<line>` the end of a
+line, as such or as `\\n`, and what listings, diffs and quotations put before the next one. All three are bounded.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from __future__ import annotations
 import hashlib
 import re
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import resources
 from typing import Any
@@ -67,8 +67,8 @@ class Rule:
     examples: tuple[str, ...] = ()
     counterexamples: tuple[str, ...] = ()
     shared: frozenset[str] = frozenset()
-    wide: bool = False
-    """A match may be looked for in many characters before it fails."""
+    gate: re.Pattern[bytes] | None = None
+    """What stands near the literal in serialised text, if only there a match can be; in JSON or not."""
 
     @property
     def solid(self) -> bool:
@@ -121,7 +121,7 @@ def builtin() -> RuleSet:
 
 
 _KEYS = {
-    "id", "about", "literals", "pattern", "near", "fold", "left", "search", "edge", "each", "checks", "strength",
+    "id", "about", "literals", "pattern", "gate", "near", "fold", "left", "search", "edge", "each", "checks", "strength",
     "examples", "counterexamples", "shared",
 }  # fmt: skip
 _ESCAPED = re.compile(r"[^\x20-\x7e]|[\"\\\\]")
@@ -173,7 +173,9 @@ def _rule(entry: Mapping[str, Any], where: str) -> Rule:
     if not literals or not all(isinstance(literal, str) and len(literal) >= 2 for literal in literals):
         raise wrong("needs literals, each of two characters at least")
     if any(_ESCAPED.search(literal) for literal in literals):
-        raise wrong("has a literal that JSON writes in another way: quotes, backslashes and what is not ASCII cannot stand in one")
+        raise wrong(
+            "has a literal that JSON writes in another way: quotes, backslashes and what is not ASCII cannot stand in one"
+        )
     fold = bool(entry.get("fold", False))
     flags = re.IGNORECASE if fold else 0
     try:
@@ -202,18 +204,17 @@ def _rule(entry: Mapping[str, Any], where: str) -> Rule:
         examples=_texts(entry.get("examples", [])),
         counterexamples=_texts(entry.get("counterexamples", [])),
         shared=frozenset(_texts(entry.get("shared", []))),
-        wide=_width(pattern) > _WIDE,
+        gate=_gate(entry, wrong),
     )
 
 
-_WIDE = 128
-
-
-def _width(pattern: re.Pattern[str]) -> int:
-    """Return how many characters a match may have."""
-    from re import _parser  # type: ignore[attr-defined]
-
-    return int(_parser.parse(pattern.pattern, pattern.flags & re.IGNORECASE).getwidth()[1])
+def _gate(entry: Mapping[str, Any], wrong: Callable[[str], UsageError]) -> re.Pattern[bytes] | None:
+    if "gate" not in entry:
+        return None
+    try:
+        return re.compile(str(entry["gate"]).encode(), re.IGNORECASE)
+    except re.error as error:
+        raise wrong(f"has a gate that is none: {error}") from error
 
 
 def _pattern(entry: Mapping[str, Any], literals: Sequence[str]) -> str:

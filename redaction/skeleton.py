@@ -80,6 +80,14 @@ _MODEL = re.compile(
 _VERSION = re.compile(r"v?\d{1,5}(?:\.\d{1,5}){0,4}(?:-(?:alpha|beta|rc|dev)(?:\.?\d{1,4})?)?")
 _TIME = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:Z|[+-]\d\d:?\d\d)?)?")
 _KEY = re.compile(r"[A-Za-z_$]{1,48}\d?|[a-z]{1,24}_\d{1,2}[a-z]{0,2}(?:_[a-z]{1,16}){0,4}")
+_FILE = re.compile(r"(?!/)((?:[^/\0]{1,255}/){0,12})([^/\0]{1,255}?)((?:\.(?:jsonl|json|zst|gz|txt|md|log)){1,2})")
+"""The name of a file below a store: it keeps its folders apart, and its ending."""
+_FOLDERS = words(
+    "projects sessions archived_sessions subagents tool-results todos transcripts history session_index saved pending_messages"
+)
+_LOG = re.compile(
+    r"(?:rollout|session|agent|request_dump|api)[_-](?:\d{4}-\d\d-\d\dT?[\d-]{0,9}-?)?(?:[0-9a-f-]{6,36}|\d{8}_\d{6}_[0-9a-f]{4,12})"
+)
 _STANDS = re.compile(r"\[(?:text|data):\d+\]|(?:id|tool|key)-[0-9a-f]{12}|k\d{1,6}")
 _SAID = words(
     """
@@ -124,7 +132,14 @@ class Skeleton:
         """Return what stands for a text outside the records: ids, models, sources and times stay, all else gives way."""
         if not text or text in _SAID or _STANDS.fullmatch(text) or _MACHINE_ID.fullmatch(text) or _TIME.fullmatch(text):
             return text
+        name = _FILE.fullmatch(text)
+        if name is not None:
+            return "/".join([*map(self._part, name[1].split("/")[:-1]), self._part(name[2]) + name[3]])
         return text if _is_model(text) else self._named("id", text)
+
+    def _part(self, part: str) -> str:
+        """Return a part of a file's name: the folders and prefixes that agents use stay."""
+        return part if not part or part in _FOLDERS or part.isdigit() or _LOG.fullmatch(part) else self.text(part)
 
     def clean(self, text: str, /) -> str:
         """Return what stands for a loose text."""

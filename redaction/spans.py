@@ -4,7 +4,7 @@ Spans: where in a text something has to go, and why.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from typing import NamedTuple
 
 __all__ = ["MEDIUM", "STRONG", "WEAK", "Span", "merged"]
@@ -22,16 +22,17 @@ class Span(NamedTuple):
     strength: int
 
 
-def merged(spans: Iterable[Span]) -> list[Span]:
+def merged(spans: Iterable[Span], *, common: Container[str] = ()) -> list[Span]:
     """
     Return the spans in order, those that overlap made one: from the first's start to the last's end, by the surest rule's name.
 
-    Of rules that are equally sure the one with the longer span gives the name, then the one that begins first.
+    Of rules that are equally sure the one with the longer span gives the name, then one that is none of the `common` ones, then
+    the one that begins first.
     """
     out: list[Span] = []
-    best = (0, 0)
+    best = (0, 0, False)
     for span in sorted(spans):
-        weight = (span.strength, span.end - span.start)
+        weight = (span.strength, span.end - span.start, span.rule not in common)
         if out and span.start < out[-1].end:
             last = out[-1]
             end = max(last.end, span.end)

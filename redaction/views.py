@@ -376,6 +376,8 @@ def hides(text: str, *, serialised: bool = False) -> bool:
             _SERIALISED_CODE.search(text) is not None
             or ("\\b" in text and _SERIALISED_STRIKE.search(text) is not None)
             or ("\\r" in text and _SERIALISED_RETURN.search(text) is not None)
+            or ("\\\\" in text and _SERIALISED_WRITTEN.search(text) is not None)
+            or ("\\u" in text and _SERIALISED_TAG.search(text) is not None)
             or (
                 ((not text.isascii() and _INVISIBLES.search(text) is not None) or "\x7f" in text or "^[[" in text)
                 and _inside(text)
@@ -404,4 +406,7 @@ _SERIALISED_CODE = re.compile(
     r"(?:\[[0-9;:?]{0,64}[A-Za-z]|\([0-9A-Z]|\][^\\\"]{0,512}\\u00(?:07|1[bB]\\\\|9[cC]))?(?=[A-Za-z0-9_\-]|\\u00)"
 )
 _SERIALISED_STRIKE = re.compile(r"\\b(?<!\\\\b)")
+# A control code that is written out is in JSON so with two backslashes; a tag, which nobody sees, is two halves.
+_SERIALISED_WRITTEN = re.compile(r"\\\\(?:u001[bB]|x1[bB]|033|e)\[[0-9;:?]{0,64}[A-Za-z](?=[A-Za-z0-9_\-])")
+_SERIALISED_TAG = re.compile(r"\\u[dD][bB]4[0-3]\\u[dD]")
 _SERIALISED_RETURN = re.compile(r"\\r(?<=[A-Za-z0-9_\-]\\r)(?<!\\\\r)(?=[A-Za-z0-9_\-])")

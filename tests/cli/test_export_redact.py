@@ -144,8 +144,8 @@ def test_a_scanner_looks_before_files_get_their_names(
     program.write_text(
         f"#!{sys.executable}\n"
         "import json, os, pathlib, sys\n"
-        "found = [{'RuleID': 'odd', 'File': str(path), 'StartLine': 1, 'Secret': 'x'} for path in pathlib.Path(sys.argv[2]).iterdir()"
-        " if 'marek' in path.read_text()]\n"
+        "found = [{'RuleID': 'odd', 'File': str(path), 'StartLine': 1, 'Secret': 'x'}"
+        " for path in pathlib.Path(sys.argv[2]).iterdir() if 'marek' in path.read_text()]\n"
         "pathlib.Path(sys.argv[-1]).write_text(json.dumps(found))\n"
     )
     program.chmod(0o755)

@@ -162,11 +162,32 @@ def test_a_folder_keeps_its_layout(satchel: Callable[..., Any]) -> None:
     assert "2 files left out" in done.err
 
 
+def test_a_file_of_a_folder_that_can_not_be_read_costs_itself(satchel: Callable[..., Any]) -> None:
+    write("in/a.gz", gzip.compress(b"harbour " * 50_000)[:-20])
+    write("in/b.txt", f"x {token()}\n")
+    done = satchel("redact", "in", "-o", "out")
+    only = satchel("scan", "in/", "--allow", write("allow.txt", token()))
+
+    assert (3, 3) == (done.status, only.status)
+    assert "lost: a.gz: left out: a.gz can't be unpacked" in done.err
+    assert ["b.txt"] == os.listdir("out")
+
+
 def test_binary_files_are_copied_when_asked(satchel: Callable[..., Any]) -> None:
     write("in/a.bin", b"\0\1\2\xff")
     satchel("redact", "in", "-o", "out", "--copy-binary")
 
     assert b"\0\1\2\xff" == Path("out/a.bin").read_bytes()
+
+
+def test_a_file_that_is_no_text_is_an_error_and_not_a_silence(satchel: Callable[..., Any]) -> None:
+    write("state.db", b"SQLite format 3\0" + token().encode())
+
+    for words in (["redact", "state.db", "-o", "out"], ["scan", "state.db"]):
+        done = satchel(*words)
+        assert 1 == done.status
+        assert "no text" in done.err
+    assert not Path("out").exists()
 
 
 def test_in_place_keeps_the_mode_and_leaves_clean_files_alone(satchel: Callable[..., Any]) -> None:

@@ -12,6 +12,8 @@ import io
 import json
 import shutil
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -137,14 +139,9 @@ def _columns(database: sqlite3.Connection) -> Iterator[tuple[str, str]]:
             continue
         foreign = {row[3] for row in database.execute(f'PRAGMA foreign_key_list("{table}")')}
         for _, column, kind, _, _, key in database.execute(f'PRAGMA table_info("{table}")'):
-            if (
-                not key
-                and column not in foreign
-                and not column.endswith("session_id")
-                and column not in ("role", "system_prompt_hash")
-            ):
-                if "TEXT" in kind.upper() or not kind:
-                    yield table, column
+            fixed = key or column in foreign or column.endswith("session_id") or column in ("role", "system_prompt_hash")
+            if not fixed and ("TEXT" in kind.upper() or not kind):
+                yield table, column
 
 
 def plant_in_database(path: Path, planted: Planted) -> None:
@@ -350,3 +347,22 @@ def test_what_is_no_text_is_left_out_of_a_redacted_copy_and_told(tmp_path: Path)
 
     assert not list((tmp_path / "out").rglob("picture.txt"))
     assert any(isinstance(event, Problem) and event.where == str(odd) for event in heard)
+
+
+def test_standard_input_is_gone_through_twice_too(tmp_path: Path, planted_hermes: tuple[Path, Planted]) -> None:
+    path, planted = planted_hermes
+    library.convert(path, tmp_path / "plain.jsonl")
+    program = (
+        "import sys; sys.path.insert(0, sys.argv[1]); from redacting import redactor; from satchel import library;"
+        "library.convert('-', sys.argv[2], redactor=redactor())"
+    )
+    support = str(FIXTURES.parent / "tests" / "support")
+    with (tmp_path / "plain.jsonl").open("rb") as given:
+        # A pipe, which can't be read again.
+        cat = subprocess.Popen(["cat"], stdin=given, stdout=subprocess.PIPE)
+        subprocess.run([sys.executable, "-c", program, support, str(tmp_path / "out.jsonl")], stdin=cat.stdout, check=True)
+        cat.communicate()
+
+    library.convert(tmp_path / "plain.jsonl", tmp_path / "same.jsonl", redactor=redactor())
+    assert planted.left_in((tmp_path / "out.jsonl").read_bytes()) == []
+    assert (tmp_path / "out.jsonl").read_bytes() == (tmp_path / "same.jsonl").read_bytes()

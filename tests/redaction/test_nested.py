@@ -184,6 +184,20 @@ def test_a_chunk_of_a_stream_stays_base64() -> None:
     assert base64.b64decode(found["chunk"]).decode() == f"echo {NEW}\n"
 
 
+def test_only_what_stands_in_a_string_is_left_closed_for_its_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("satchel.redaction.nested._LARGEST", 30)
+    seen: list[str] = []
+
+    def judge(text: str, names: tuple[str, ...], mode: int) -> Sequence[Hit]:
+        seen.append(text)
+        return ()
+
+    inner = json.dumps({"some words": "and some more of them"})
+    edits(json.dumps({"small text": "not opened", "its inner": inner}), Sieve(judge))
+
+    assert seen == ["small text", "not opened", "its inner", inner]
+
+
 def test_deep_nesting_needs_no_stack() -> None:
     text = "[" * 900 + '"Needle"' + "]" * 900
 
@@ -202,7 +216,7 @@ _LEAVES = st.one_of(
 )
 _KEYS = st.one_of(st.text(max_size=4), st.just(NEEDLE))
 _TREES = st.recursive(
-    _LEAVES, lambda below: st.one_of(st.lists(below, max_size=3), st.dictionaries(_KEYS, below, max_size=3)), max_leaves=12
+    _LEAVES, lambda below: st.lists(below, max_size=3) | st.dictionaries(_KEYS, below, max_size=3), max_leaves=12
 )
 
 

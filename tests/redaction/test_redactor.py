@@ -194,6 +194,16 @@ def test_what_was_not_learned_is_judged_all_the_same() -> None:
     assert red.clean(f"loose {token(13)}") == f"loose {placeholder(token(13))}"
 
 
+def test_what_stands_outside_the_records_is_judged_though_the_family_was_learned() -> None:
+    """A title is made from a record and is none of its strings: what was kept of those said that nothing was in it."""
+    red = redactor()
+    run(red, [line({"a": f"{token(13)} and more"})])
+
+    assert red.text(f"title {token(13)}") == f"title {placeholder(token(13))}"
+    assert red.text(token(23)) == placeholder(token(23))
+    assert red.identifier(token(24)) == placeholder(token(24))
+
+
 def test_ids_change_only_where_they_are_surely_secret_and_then_everywhere_alike() -> None:
     red = redactor()
     records = [line({"sessionId": token(14), "uuid": "token=abcdef0123456789", "message": {"id": "msg_01AbCdEf0123456789xyz"}})]
@@ -400,6 +410,13 @@ def test_a_failure_stops_and_says_where_without_a_word_of_the_text(stage: str) -
         assert "line 12 of session the-session" in str(failure.value)
 
 
+def test_a_record_that_would_be_no_json_any_more_stops_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("satchel.redaction.redactor.applied", lambda text, edits: text.replace('"', "", 1))
+
+    with pytest.raises(RedactionError, match="JsonError at line 1"):
+        run(redactor(), [line({"a": token(20)})])
+
+
 def test_a_check_that_raises_is_such_a_failure() -> None:
     def broken(value: str) -> bool:
         raise ZeroDivisionError(value)
@@ -430,3 +447,36 @@ def test_what_is_held_does_not_grow_with_a_session() -> None:
         sizes.append(held())
 
     assert sizes[0] == sizes[1]
+
+
+DISGUISES: dict[str, Callable[[str], str]] = {
+    "bare": lambda value: value,
+    "a colour in it": lambda value: f"{value[:2]}\x1b[32m{value[2:]}",
+    "a colour in it, written": lambda value: f"{value[:2]}\\u001b[32m{value[2:]}",
+    "a colour in it, written otherwise": lambda value: f"{value[:2]}\\033[32m{value[2:]}",
+    "no width": lambda value: f"{value[:2]}\u200b{value[2:]}",
+    "a tag character": lambda value: f"{value[:2]}\U000e0061{value[2:]}",
+    "struck over": lambda value: f"{value[:2]}x\b{value[2:]}",
+    "on two lines": lambda value: f"{'x' * 60} {value[:20]}\n{value[20:]}",
+    "escaped twice": lambda value: json.dumps(json.dumps(f"a\n{value}")),
+    "escapes throughout": lambda value: "".join(f"\\u{ord(char):04x}" for char in value),
+    "percents": lambda value: value.replace("_", "%5F"),
+    "references": lambda value: value.replace("_", "&#95;"),
+}
+
+
+@pytest.mark.parametrize("name", DISGUISES)
+@pytest.mark.parametrize("form", ["row", "line", "ascii line"])
+def test_a_disguise_is_seen_whatever_the_record_is_serialised_as(name: str, form: str) -> None:
+    """Lines whose writer escapes all but ASCII hid characters without width: they were no characters, and no control codes."""
+    text = DISGUISES[name](token(22))
+    if form == "row":
+        record = Record("messages", 1, {"content": text, "id": 1}, None, True)
+    else:
+        raw = json.dumps({"content": text}, ensure_ascii=form == "ascii line").encode()
+        record = Record("line", 1, json.loads(raw), raw)
+
+    (new,) = run(redactor(), [record])[0]
+
+    assert MASK.search(new.data["content"])
+    assert token(22)[4:20] not in new.data["content"]

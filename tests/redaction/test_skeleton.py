@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -90,6 +91,23 @@ def test_equal_ids_stay_equal_and_different_ones_different() -> None:
 
     assert one == shape({"parentUuid": "payroll"})["parentUuid"] == SKELETON.text("payroll") == SKELETON.identifier("payroll")
     assert one != two
+
+
+@pytest.mark.parametrize(
+    ("name", "kept"),
+    [
+        (
+            "projects/-payroll/550e8400-e29b-41d4-a716-446655440000.jsonl",
+            r"projects/id-\w{12}/550e8400-e29b-41d4-a716-446655440000\.jsonl",
+        ),
+        ("sessions/2026/03/02/rollout-2026-03-02T08-30-00-550e8400-e29b-41d4-a716-446655440000.jsonl.zst", None),
+        ("x/subagents/agent-ae66507.jsonl", r"id-\w{12}/subagents/agent-ae66507\.jsonl"),
+        ("payroll.json", r"id-\w{12}\.json"),
+        ("/home/ada/payroll.md", r"id-\w{12}"),
+    ],
+)
+def test_names_of_files_keep_their_form(name: str, kept: str | None) -> None:
+    assert re.fullmatch(kept or re.escape(name), SKELETON.identifier(name))
 
 
 def test_files_that_are_keys_are_not_told() -> None:

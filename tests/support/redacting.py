@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 from fakes import filled
@@ -21,7 +22,12 @@ def token(seed: object = 0) -> str:
     return filled("gh" + "p_{crc}", seed=str(seed))
 
 
+@cache
+def _engine() -> Engine:
+    return Engine(builtin())
+
+
 def redactor(rules: RuleSet | None = None, **options: Any) -> SecretRedactor:
     """Return a redactor of the built-in rules, or of others."""
-    engine: Any = options.pop("engine", None) or Engine(rules or builtin())
+    engine: Any = options.pop("engine", None) or (Engine(rules) if rules is not None else _engine())
     return SecretRedactor(engine, tags=options.pop("tags", KEY), **options)
