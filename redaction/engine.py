@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from satchel.redaction import named
 from satchel.redaction.encodings import decoded, encoded_literals, run_around
@@ -108,7 +108,8 @@ class Engine:
             hits = self._scan(_folded(view.text))
             if not hits:
                 continue
-            found = self._matches(view.text, hits, again := [])
+            again: list[int] = []
+            found = self._matches(view.text, hits, again)
             for span in found:
                 spans.append(Span(start + view.start(span.start), start + view.end(span.end), span.rule, span.strength))
             inner: list[Span] = []
@@ -267,10 +268,10 @@ def _windows(places: list[int], size: int) -> list[tuple[int, int]]:
 
 def _rule_matches(rule: Rule, text: str, starts: Sequence[int], again: list[int]) -> Iterator[Span]:
     if rule.search:
-        for match in rule.pattern.finditer(text, max(0, starts[0] - 256)):
-            begin = match.start()
+        for one in rule.pattern.finditer(text, max(0, starts[0] - 256)):
+            begin = one.start()
             if not (rule.edge and begin and _is_word(text[begin - 1]) and not _after_escape(text, begin)):
-                yield from _spans(rule, text, match)
+                yield from _spans(rule, text, one)
         again.extend(at for at in starts[:_MANY] if named.DISGUISE.search(text, at, at + 256))
         return
     past = -1
