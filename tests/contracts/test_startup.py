@@ -65,6 +65,9 @@ def test_commands_given_as_they_are_declared_load_no_parser(hermes_db: Callable[
         ("list", "--limit=1", *source),
         ("stats", *source),
         ("verify", out, "--content"),
+        ("export", str(tmp_path / "clean.jsonl"), "--redact", *source),
+        ("redact", out, "--output", str(tmp_path / "cleaned.jsonl")),
+        ("scan", str(tmp_path / "clean.jsonl"), str(tmp_path / "cleaned.jsonl")),
     ):
         assert set() == {"click", "satchel.cli.explained"} & _modules_after(EXPORT, *words)
 
