@@ -18,6 +18,7 @@ from satchel.redaction.views import Pieces, View
 
 __all__ = ["decoded", "decodes_to_text", "encoded_literals", "run_around", "variants"]
 
+_PLAIN = re.compile(r"[A-Za-z0-9_.~\-]+")
 _SHORT = 8
 """No form of a value is shorter, but the value itself: shorter ones are met by chance."""
 _STABLE_BASE64 = 10
@@ -45,11 +46,12 @@ def variants(value: str) -> dict[str, str]:
                 names.setdefault(form, f"{kind}-{number}")
 
     short = min(len(value), _SHORT)
-    if not (value.isascii() and value.isalnum()):
-        # What is letters and digits alone is escaped nowhere.
+    if _PLAIN.fullmatch(value) is None:
         add("escaped", _escaped(value), short)
         add("percent", _percent(value), short)
         add("html", _html(value), short)
+    # Letters and digits alone are escaped nowhere, what stands in tokens beside them in few places.
+    if not (value.isascii() and value.isalnum()):
         add("quoted", _quoted(value), short)
     data = value.encode("utf-8", "surrogatepass")
     for alignment in range(3):

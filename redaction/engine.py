@@ -18,7 +18,7 @@ from satchel.redaction.literals import Hits, finder
 from satchel.redaction.opening import names_something, opener
 from satchel.redaction.rules import Rule, RuleSet
 from satchel.redaction.spans import STRONG, Span, merged
-from satchel.redaction.views import View, hides, views
+from satchel.redaction.views import View, disguised, hides, views
 from satchel.redaction.wraps import joined
 
 __all__ = ["MASK", "Engine"]
@@ -53,24 +53,24 @@ class Engine:
         for word in named.WORDS:
             if numbers.setdefault(word, len(numbers)) == len(self._by_literal):
                 self._by_literal.append([])
-        # What tokens begin with, as it stands in base64 and hex.
-        self._coded: dict[int, list[tuple[str, str, int]]] = {}
-        plain = (literal for rule in rules.rules if rule.strength == STRONG and rule.solid for literal in rule.literals)
-        for form, (encoding, alignment) in encoded_literals(dict.fromkeys(plain)).items():
-            at = numbers.setdefault(form.lower(), len(numbers))
-            if at == len(self._by_literal):
-                self._by_literal.append([])
-            self._coded.setdefault(at, []).append((form, encoding, alignment))
         self._words = frozenset(numbers[word] for word in named.WORDS)
         literals = list(numbers)
-        self._scan = finder(literals, native=native)
-        self._scan_bytes = finder([literal.encode() for literal in literals], native=native)
-        self._sure = [[rule for rule in rules if rule.strength == STRONG and rule.solid] for rules in self._by_literal]
-        sure = [number for number, rules in enumerate(self._sure) if rules]
-        self._sure_numbers = sure
-        self._scan_sure_text = finder([literals[number] for number in sure], native=native)
-        self._scan_sure = finder([literals[number].encode() for number in sure], native=native)
+        self._scan = finder([literal.encode() for literal in literals], native=native)
         self._openers = [opener(literal, rules) for literal, rules in zip(literals, self._by_literal, strict=True)]
+        # The surest rules: what an output is searched for.
+        self._sure = [[rule for rule in rules if rule.strength == STRONG and rule.solid] for rules in self._by_literal]
+        self._sure_numbers = [number for number, rules in enumerate(self._sure) if rules]
+        self._scan_sure = finder([literals[number].encode() for number in self._sure_numbers], native=native)
+        # What their tokens begin with, as it stands in base64 and hex.
+        self._coded: list[list[tuple[str, str, int]]] = []
+        forms: dict[str, int] = {}
+        plain = (literal for rules in self._sure for rule in rules for literal in rule.literals)
+        for form, (encoding, alignment) in encoded_literals(dict.fromkeys(plain)).items():
+            at = forms.setdefault(form.lower(), len(forms))
+            if at == len(self._coded):
+                self._coded.append([])
+            self._coded[at].append((form, encoding, alignment))
+        self._scan_coded = finder([form.encode() for form in forms], native=native)
 
     # ------------------------------------------------------------------------------------------------- a text
 
@@ -89,32 +89,27 @@ class Engine:
         return merged(spans, common=_NAMED_KINDS)
 
     def _find(self, text: str, hidden: bool) -> list[Span]:
-        hits = self._scan(_folded(text))
-        spans: list[Span] = []
         again: list[int] = []
-        if hits:
-            spans = self._matches(text, hits, again)
+        spans = self._look(text, again)
+        if spans or again:
             self._read_broken(text, spans, again)
-        if hidden and hides(text):
-            self._read_otherwise(text, 0, len(text), spans, hot=bool(hits))
-        else:
-            for start, end in _windows(again, len(text)):
-                self._read_otherwise(text, start, end, spans, hot=True)
+        if hidden:
+            again += disguised(text)
+        for start, end in _windows(again, len(text)):
+            self._read_otherwise(text, start, end, spans)
         return merged(_outside_masks(text, spans), common=_NAMED_KINDS) if spans else spans
 
-    def _read_otherwise(self, text: str, start: int, end: int, spans: list[Span], *, hot: bool) -> None:
+    def _read_otherwise(self, text: str, start: int, end: int, spans: list[Span]) -> None:
         """Add what is found in other readings of a part of a text."""
-        for view in views(text[start:end], hot=hot):
-            hits = self._scan(_folded(view.text))
-            if not hits:
-                continue
+        for view in views(text[start:end], hot=True):
             again: list[int] = []
-            found = self._matches(view.text, hits, again)
+            found = self._look(view.text, again)
             for span in found:
                 spans.append(Span(start + view.start(span.start), start + view.end(span.end), span.rule, span.strength))
-            inner: list[Span] = []
-            self._read_broken(view, inner, again, found)
-            spans.extend(Span(start + span.start, start + span.end, span.rule, span.strength) for span in inner)
+            if found or again:
+                inner: list[Span] = []
+                self._read_broken(view, inner, again, found)
+                spans.extend(Span(start + span.start, start + span.end, span.rule, span.strength) for span in inner)
 
     def _read_broken(self, text: str | View, spans: list[Span], again: list[int], found: Sequence[Span] | None = None) -> None:
         """Add what is found where lines are put together that were one: at findings and hits that end with a line."""
@@ -134,9 +129,20 @@ class Engine:
                 continue
             # All that is in these lines is looked at with this one.
             past = at + len(view.text)
-            hits = self._scan(_folded(view.text))
-            for span in self._matches(view.text, hits, []):
+            for span in self._look(view.text, []):
                 spans.append(Span(view.start(span.start), view.end(span.end), span.rule, span.strength))
+
+    def _look(self, text: str, again: list[int]) -> list[Span]:
+        """Return what is found in a text as it is read; where another reading of it may show more is added to `again`."""
+        folded = _folded(text)
+        data = folded.encode("utf-8", "surrogatepass")
+        hits = self._scan(data)
+        spans = self._matches(text, _in_characters(hits, data, folded), again) if hits else []
+        if _is_long_run(data):
+            coded = self._scan_coded(data)
+            for number, starts in _in_characters(coded, data, folded).items():
+                self._decode(text, self._coded[number], starts, spans)
+        return spans
 
     def _matches(self, text: str, hits: Hits, again: list[int]) -> list[Span]:
         """Return what is found at the hits; where another reading of the text may show more is added to `again`."""
@@ -152,8 +158,6 @@ class Engine:
             else:
                 for rule in rules:
                     spans.extend(_rule_matches(rule, text, starts, again))
-            if number in self._coded:
-                self._decode(text, self._coded[number], starts, spans)
         return spans
 
     def _decode(self, text: str, forms: list[tuple[str, str, int]], starts: Sequence[int], spans: list[Span]) -> None:
@@ -176,8 +180,10 @@ class Engine:
 
     def _tokens(self, text: str) -> list[Span]:
         """Return what the surest rules find in a text, in its plain reading only."""
+        folded = _folded(text)
+        data = folded.encode("utf-8", "surrogatepass")
         spans: list[Span] = []
-        for index, starts in self._scan_sure_text(_folded(text)).items():
+        for index, starts in _in_characters(self._scan_sure(data), data, folded).items():
             for rule in self._sure[self._sure_numbers[index]]:
                 spans.extend(_rule_matches(rule, text, starts, []))
         return merged(_outside_masks(text, spans))
@@ -199,25 +205,23 @@ class Engine:
     def opens(self, raw: bytes) -> int:
         """Say what of a serialised record is worth looking at: 0 nothing, 1 its strings as they are, 2 other readings of them too."""
         text = raw.decode("utf-8", "replace")
-        if hides(text, serialised=True):
+        # What is no JSON stands as it is, with its control characters.
+        if hides(text, serialised=True) or ((raw.translate(None, _ORDINARY) or b"\r" in raw) and hides(text)):
             return 2
-        # Not all that is serialised is JSON: columns of a row stand as they are, with their control characters.
-        if (raw.translate(None, _ORDINARY) or b"\r" in raw) and hides(text):
-            return 2
+        return self._holds(raw)
+
+    def _holds(self, raw: bytes) -> int:
         folded = raw.lower()
-        for number, starts in self._scan_bytes(folded).items():
-            if number in self._words:
-                if names_something(folded, starts):
-                    return 1
-            else:
-                if self._openers[number](raw, starts):
-                    return 1
-                for form, _, _ in self._coded.get(number, ()):
+        for number, starts in self._scan(folded).items():
+            if names_something(folded, starts) if number in self._words else self._openers[number](raw, starts):
+                return 1
+        if _is_long_run(folded):
+            for number, starts in self._scan_coded(folded).items():
+                for form, _, _ in self._coded[number]:
                     coded = form.encode()
                     if any(raw.startswith(coded, at) for at in starts):
                         return 1
         return 0
-
 
     # ------------------------------------------------------------------------------------------------- an output
 
@@ -228,10 +232,14 @@ class Engine:
         Only the plain reading is looked at, and rules that are known by what they begin with.
         """
         for index, starts in self._scan_sure(data.lower()).items():
+            look = self._openers[self._sure_numbers[index]]
+            if len(starts) > _CROWD and not look(data, starts):
+                continue
             for rule in self._sure[self._sure_numbers[index]]:
                 past = -1
                 for at in starts:
-                    if at < past:
+                    # In bytes first: nearly all hits are none.
+                    if at < past or not look(data, (at,)):
                         continue
                     before = data[max(0, at - _LEFT) : at].decode("utf-8", "ignore")
                     text = before + data[at : at + _RIGHT].decode("utf-8", "ignore")
@@ -242,6 +250,29 @@ class Engine:
 
 _LEFT, _RIGHT = 160, 4096
 _ORDINARY = bytes(byte for byte in range(256) if byte in b"\t\n\r" or 32 <= byte != 127)
+
+
+_RUN_LENGTH = 16
+_RUN = b"a" * _RUN_LENGTH
+_RUN_SIGNS = bytes(97 if chr(byte).isalnum() and byte < 128 or byte in b"+/-_" else 32 for byte in range(256))
+
+
+def _is_long_run(folded: bytes) -> bool:
+    """Return whether a text has a run of characters so long that base64 or hex may be in it."""
+    return _RUN in folded.translate(_RUN_SIGNS)
+
+
+def _in_characters(hits: Hits, data: bytes, text: str) -> Hits:
+    """Return hits in a text's UTF-8 as hits in the text."""
+    if not hits or len(data) == len(text):
+        return hits
+    places: dict[int, int] = {}
+    at = count = 0
+    for place in sorted({start for starts in hits.values() for start in starts}):
+        count += len(data[at:place].decode("utf-8", "surrogatepass"))
+        places[place] = count
+        at = place
+    return {number: [places[start] for start in starts] for number, starts in hits.items()}
 
 
 def _folded(text: str) -> str:

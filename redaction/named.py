@@ -209,6 +209,13 @@ DISGUISE = re.compile("[\\x00-\\x08\\x0e-\\x1f\\\\%&\\x7f-\\x9f\\xad\\u200b-\\u2
 """A character behind which text may be written otherwise than it is read."""
 
 
+_WRITTEN_OTHERWISE = re.compile(
+    r"[\s\"'`*_=:>,(\[{\])]{0,24}[A-Za-z0-9_\-+/=.~!@#$^*]{0,256}"
+    "(?:[\\x00-\\x08\\x0e-\\x1f\\x7f-\\x9f\\xad\\u200b-\\u200f\\u2060-\\u2064\\ufeff]"
+    r"|\\(?:[\"'ux/\\=:nrt]|\r?\n)|%[0-9A-Fa-f]{2}|&[#a-zA-Z])"
+)
+
+
 def values(text: str, starts: Sequence[int], again: list[int]) -> Iterator[Span]:
     """
     Yield what is secret by its name.
@@ -262,7 +269,7 @@ def values(text: str, starts: Sequence[int], again: list[int]) -> Iterator[Span]
             continue
         if many:
             failed.add(around)
-        if DISGUISE.search(text, end, end + 64):
+        if _WRITTEN_OTHERWISE.match(text, end):
             again.append(begin)
         if name.klass in ("password", "secret"):
             yield from _column(text, begin, end, name)
@@ -581,7 +588,7 @@ def _is_secret(value: str, klass: Class, *, firm: bool, quoted: bool) -> bool:
         return size >= 16 and change >= 0.25
     if re.match(r"[A-Za-z_][\w.\-]*=.", value):
         return False
-    if value[0] in "./~" or value.count("/") > 1 or _UUID.search(value) or _VERSIONED.fullmatch(value):
+    if value[0] in "^./~" or value.count("/") > 1 or _UUID.search(value) or _VERSIONED.fullmatch(value):
         return False
     if not firm or size < 16 or _UUID.fullmatch(value) or _HEX.fullmatch(value):
         return False

@@ -136,6 +136,10 @@ class Report(Protocol):
 _BITS = 20
 _MASK = (1 << _BITS) - 1
 _MOST_KEPT = 1 << 16
+_SMALL = 512
+_SHORTEST = 10
+"""No string that is shorter is a name with its value, or a token."""
+_BEFORE_JSON = frozenset("{[ \t\r\n\ufeff\0")
 _LONGEST_PLACE = 80
 
 
@@ -187,6 +191,10 @@ class SecretRedactor:
         """What went from the record that was applied last."""
         self._learning = False
         self._direct = self._hidden = True
+        self._seen: dict[int, list[Span]] = {}
+        """What was found in the texts of the row that is learned, by their hashes."""
+        self._looks_wider = drops or (policy is not None and policy.may_hold(b""))
+        """More than the rules is looked for: texts are gone through in any case."""
         self._aside = False
         """The text is none of a record's."""
         self._spans: dict[int, list[Span]] | None = {}
@@ -365,7 +373,11 @@ class SecretRedactor:
         self._learning = True
         if type(record.data) is dict and record.raw is not None:
             self._streams.take(record, hash((record.kind, record.key)), self._in_pieces)
-        opened = self._may_hold(self._serialised(record))
+        self._seen.clear()
+        if record.raw is None and type(record.data) is dict and not self._looks_wider:
+            opened = self._row_holds(record.data)
+        else:
+            opened = self._may_hold(self._serialised(record))
         if self._report is not None:
             self._report.looked(self._session, opened=opened)
         if not opened:
@@ -378,6 +390,42 @@ class SecretRedactor:
             self.registry.add(hit.value, hit.rule, hit.strength)
         if found:
             self._mark(record)
+
+    def _row_holds(self, row: dict[str, Any]) -> bool:
+        """
+        Return whether a row has to be gone through: whether something may be in one of its texts.
+
+        Those in which nothing is are not looked at when it is.
+        """
+        columns = tuple(row)
+        odd = self._columns.get(columns)
+        if odd is None:
+            if len(self._columns) > 256:
+                self._columns.clear()
+            odd = self._columns[columns] = any(map(self._is_odd, columns))
+        opens, seen, least = self._engine.opens, self._seen, self._least
+        deepest = 2 if odd else 0
+        small: list[str] = []
+        for value in row.values():
+            kind = type(value)
+            if kind is str:
+                size = len(value)
+                if size < least:
+                    continue
+                if size < _SMALL:
+                    small.append(value)
+                    continue
+                deep = opens(value.encode("utf-8", "surrogatepass"))
+                if not deep:
+                    seen[hash(value)] = []
+                elif deep > deepest:
+                    deepest = deep
+            elif kind not in _USUAL and opens(_bytes(value)):
+                deepest = 2
+        if small and deepest < 2:
+            deepest = max(deepest, opens("\n".join(small).encode("utf-8", "surrogatepass")))
+        self._direct, self._hidden = deepest > 0, deepest > 1
+        return deepest > 0
 
     def _mark(self, record: Record) -> None:
         """Note that a record has to be opened; of many there are more than are marked, so that memory is bounded."""
@@ -472,14 +520,28 @@ class SecretRedactor:
         if not _is_row(data):
             return [(_DATA, edit) for edit in edits(_exact(data), sieve)]
         found = []
+        odd = self._columns.get(tuple(data), True)
+        seen = self._seen if self._learning else {}
         for column, value in data.items():
-            if len(column) >= least and self._columns.get(tuple(data), True):
+            if not odd and type(value) is str and self._is_idle(value, column, seen):
+                continue
+            if odd and len(column) >= least:
                 found += [(_Name(column), edit) for edit in _of_hits(judge(column, (), FULL))]
             if type(value) is int:
                 found += [(column, edit) for edit in _of_hits(judge(str(value), (column,), NUMBER))]
             elif value is not None and type(value) is not float and type(value) is not bool:
                 found += [(column, edit) for edit in edits(_text(value), sieve, (column,), mode_of(column))]
         return found
+
+    def _is_idle(self, text: str, column: str, seen: Mapping[int, list[Span]]) -> bool:
+        """Return whether it is known of a column's text that nothing is in it."""
+        if self._is_named((column,)) or self._looks_wider:
+            return False
+        if self._learning:
+            return seen.get(hash(text)) == []
+        if self._aside or self._cuts or self._spans is None or text[:1] in _BEFORE_JSON or hash(text) in self._spans:
+            return False
+        return not (self.registry.is_looked_for and self.registry.holds(text.encode("utf-8", "surrogatepass")))
 
     def _changed(self, record: Record, found: Sequence[tuple[Any, Edit]], key: Any) -> Record:
         data, raw = record.data, record.raw
@@ -527,7 +589,7 @@ class SecretRedactor:
         spans: list[Span] = []
         if mode == FULL:
             if len(text) >= self._least:
-                if self._direct:
+                if self._direct and len(text) >= _SHORTEST:
                     spans += self._spans_of(text)
                 if self._policy is not None:
                     spans += self._policy.find(text)
@@ -562,15 +624,22 @@ class SecretRedactor:
     def _spans_of(self, text: str) -> list[Span]:
         """Return what the engine finds in a string; what it found while learning is not looked for again."""
         kept = self._spans
+        if self._learning and (seen := self._seen.get(hash(text))) is not None:
+            if seen and kept is not None:
+                self._keep(text, seen)
+            return seen
         if self._learning or kept is None or not self._learned or self._aside:
             spans = self._engine.find(text, hidden=self._hidden)
             if spans and self._learning and kept is not None:
-                if len(kept) < _MOST_KEPT:
-                    kept[hash(text)] = spans
-                else:
-                    self._spans = None
+                self._keep(text, spans)
             return spans
         return kept.get(hash(text), [])
+
+    def _keep(self, text: str, spans: list[Span]) -> None:
+        if self._spans is not None and len(self._spans) < _MOST_KEPT:
+            self._spans[hash(text)] = spans
+        else:
+            self._spans = None
 
     def _is_named_number(self, names: tuple[str, ...]) -> bool:
         key = (*names, "\0")

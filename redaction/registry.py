@@ -11,7 +11,6 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from satchel.redaction.literals import finder
 from satchel.redaction.spans import STRONG
 
 __all__ = ["Hit", "Registry", "propagates"]
@@ -90,8 +89,8 @@ class Registry:
         self._pieces: dict[str, tuple[str, ...]] = {}
         self._looks = False
         self._forms_of: dict[str, str] | None = None
-        self._bytes: Callable[[bytes], bool] | None = None
-        self._text: Callable[[str], list[tuple[int, int]]] | None = None
+        self._anchored: list[Callable[[bytes], list[tuple[int, int, int]]]] | None = None
+        self._longest = 0
         self.clear()
 
     def __repr__(self) -> str:
@@ -152,26 +151,48 @@ class Registry:
 
     def holds(self, data: bytes) -> bool:
         """Return False only if no form of any value is in a text, however deep in JSON the text is."""
-        if self._bytes is None:
-            self._bytes = _in_bytes(self._anchors(), native=self._native)
-        return self._bytes(data)
+        if self._anchored is None:
+            self._anchored = _anchored(self._anchors(), native=self._native)
+        return any(find(data) for find in self._anchored)
 
     def find(self, text: str) -> list[Hit]:
         """Return where forms of values stand, by where they begin; they may overlap."""
-        if self._text is None:
-            self._text = _in_text(list(self._spelled()), native=self._native)
+        data = text.encode("utf-8", "surrogatepass")
+        if not self.holds(data):
+            return []
         spelled, known = self._spelled(), self._known
-        hits: list[Hit] = []
-        for start, end in self._text(text):
-            value = spelled[text[start:end]]
-            hits.append(Hit(start, end, known[value].rule, STRONG, value, again=True))
-        return hits
+        found: dict[tuple[int, int], str] = {}
+        for begin, end in self._around(text, data):
+            for form, value in spelled.items():
+                at = text.find(form, begin, end)
+                while at >= 0:
+                    found[at, at + len(form)] = value
+                    at = text.find(form, at + 1, end)
+        return [Hit(start, end, known[value].rule, STRONG, value, again=True) for (start, end), value in sorted(found.items())]
+
+    def _around(self, text: str, data: bytes) -> list[tuple[int, int]]:
+        """Return the parts of a text that forms can be in: those around anchors."""
+        reach = self._longest
+        parts: list[tuple[int, int]] = []
+        plain = len(data) == len(text)
+        at = count = 0
+        for start, end in sorted((start, end) for find in self._anchored or () for _, start, end in find(data)):
+            if plain:
+                place = start
+            else:
+                count += len(data[at:start].decode("utf-8", "surrogatepass")) if start > at else 0
+                at, place = max(at, start), count
+            low, high = max(0, place - reach), place + (end - start) + reach
+            if parts and low <= parts[-1][1]:
+                parts[-1] = (parts[-1][0], max(high, parts[-1][1]))
+            else:
+                parts.append((low, high))
+        return parts
 
     def _changed(self) -> None:
         self._looks = any(known.spreads for known in self._known.values())
         self._forms_of = None
-        self._bytes = None
-        self._text = None
+        self._anchored = None
 
     def _spelled(self) -> dict[str, str]:
         """Return every form with the value it stands for."""
@@ -189,6 +210,7 @@ class Registry:
                 # One that is a form of another one, and was found by itself, stands for that.
                 forms.setdefault(value, value)
             self._forms_of = forms
+            self._longest = max(map(len, forms), default=0)
         return self._forms_of
 
     def _anchors(self) -> list[bytes]:
@@ -227,7 +249,8 @@ def _groups(literals: list[bytes]) -> list[list[bytes]]:
     return [literals[at : at + _GROUP] for at in range(0, len(literals), _GROUP)]
 
 
-def _in_bytes(literals: list[bytes], *, native: bool) -> Callable[[bytes], bool]:
+def _anchored(literals: list[bytes], *, native: bool) -> list[Callable[[bytes], list[tuple[int, int, int]]]]:
+    """Return what finds literals in bytes: which, where it starts, where it ends; of those that overlap one at least."""
     if native:
         try:
             import ahocorasick_rs as library
@@ -235,42 +258,18 @@ def _in_bytes(literals: list[bytes], *, native: bool) -> Callable[[bytes], bool]
             pass
         else:
             longest, brief = library.MatchKind.LeftmostLongest, library.Implementation.ContiguousNFA
-            finds = [library.BytesAhoCorasick(group, matchkind=longest, implementation=brief).find_matches_as_indexes for group in _groups(literals)]
+            return [
+                library.BytesAhoCorasick(group, matchkind=longest, implementation=brief).find_matches_as_indexes
+                for group in _groups(literals)
+            ]
 
-            def scan(data: bytes) -> bool:
-                return any(find(data) for find in finds)
+    def scan(data: bytes) -> list[tuple[int, int, int]]:
+        found: list[tuple[int, int, int]] = []
+        for number, literal in enumerate(literals):
+            at = data.find(literal)
+            while at >= 0:
+                found.append((number, at, at + len(literal)))
+                at = data.find(literal, at + len(literal))
+        return found
 
-            return scan
-    return lambda data: any(literal in data for literal in literals)
-
-
-def _in_text(literals: list[str], *, native: bool) -> Callable[[str], list[tuple[int, int]]]:
-    """Return what finds every occurrence of every literal, those that overlap too."""
-    find = finder([literal for literal in literals if _is_utf8(literal)], native=native, brief=True)
-    lengths = [len(literal) for literal in literals if _is_utf8(literal)]
-    odd = [literal for literal in literals if not _is_utf8(literal)]
-    find_odd = finder(odd, native=False)
-
-    def scan(text: str) -> list[tuple[int, int]]:
-        usable = text if _is_utf8(text) else _LONE.sub("\ufffd", text)
-        found = (
-            [(start, start + lengths[number]) for number, starts in find(usable).items() for start in starts] if lengths else []
-        )
-        if odd:
-            found += [(start, start + len(odd[number])) for number, starts in find_odd(text).items() for start in starts]
-        return sorted(found)
-
-    return scan
-
-
-_LONE = re.compile("[\ud800-\udfff]")
-
-
-def _is_utf8(text: str) -> bool:
-    if text.isascii():
-        return True
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
+    return [scan]

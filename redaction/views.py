@@ -15,7 +15,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 
-__all__ = ["View", "hides", "views"]
+__all__ = ["View", "disguised", "hides", "views"]
 
 Pieces = Iterable[tuple[int, int, int]]
 """
@@ -259,8 +259,31 @@ _CODE = (
 _CODES = re.compile(f"(?:{_CODE})+")
 _RETURNS = re.compile(" ?\r(?!\n)")
 _RETURN_INSIDE = re.compile(rf"\r(?!\n)(?=[{_WORD}])(?:(?<=[{_WORD}]\r)|(?<=[{_WORD}] \r))")
-_CONTROLS = re.compile(f"[{_CONTROL}]")
+# Every byte but control characters; to delete these is the quickest way to see whether others are there.
+_ORDINARY = bytes(byte for byte in range(256) if byte in b"\t\n\v\f\r\x08" or 32 <= byte != 127)
 _INVISIBLES = re.compile(f"[{_INVISIBLE}]")
+# The same in UTF-8, by the first byte: to look for one byte is quick.
+_INVISIBLE_BYTES = (
+    (b"\xe2", re.compile(rb"\xe2(?:\x80[\x8b-\x8f\xaa-\xae]|\x81[\xa0-\xaf])")),
+    (b"\xc2", re.compile(rb"\xc2[\x80-\x84\x86-\x9f\xad]")),
+    (b"\xef", re.compile(rb"\xef(?:\xb8[\x80-\x8f]|\xbb\xbf|\xbe\xa0|\xbf[\xb0-\xbb])")),
+    (b"\xf0", re.compile(rb"\xf0(?:\x9b\xb2[\xa0-\xa3]|\x9d\x85[\xb3-\xba])")),
+    (b"\xf3", re.compile(rb"\xf3\xa0")),
+    (b"\xe1", re.compile(rb"\xe1(?:\x85[\x9f\xa0]|\x9e[\xb4\xb5]|\xa0[\x8b-\x8f])")),
+    (b"\xe3\x85\xa4", re.compile(rb"\xe3\x85\xa4")),
+    (b"\xd8", re.compile(rb"\xd8[\x80-\x85\x9c]")),
+    (b"\xdb\x9d", re.compile(rb"\xdb\x9d")),
+    (b"\xdc\x8f", re.compile(rb"\xdc\x8f")),
+    (b"\xcd\x8f", re.compile(rb"\xcd\x8f")),
+)
+
+
+def _has_invisible(text: str) -> bool:
+    """Return whether a character that shows as nothing is in a text."""
+    data = text.encode("utf-8", "surrogatepass")
+    return any(first in data and pattern.search(data) is not None for first, pattern in _INVISIBLE_BYTES)
+
+
 _WRITTEN = re.compile(r"\\(?:u001[bB]|x1[bB]|033|e)\[[0-9;:?]{0,64}[A-Za-z]")
 _STRIKES = re.compile("(?:[^\b\n]\b)+\b*|\b+")
 
@@ -268,8 +291,8 @@ _STRIKES = re.compile("(?:[^\b\n]\b)+\b*|\b+")
 def _coded(text: str) -> bool:
     """Return whether a text may hold control sequences or invisible characters."""
     return (
-        _CONTROLS.search(text) is not None
-        or (not text.isascii() and _INVISIBLES.search(text) is not None)
+        bool(text.encode("utf-8", "surrogatepass").translate(None, _ORDINARY))
+        or (not text.isascii() and _has_invisible(text))
         or ("\\" in text and _WRITTEN.search(text) is not None)
         or "^[[" in text
     )
@@ -373,13 +396,13 @@ def hides(text: str, *, serialised: bool = False) -> bool:
         return True
     if serialised:
         return (
-            _SERIALISED_CODE.search(text) is not None
+            ("\\u00" in text and _SERIALISED_CODE.search(text) is not None)
             or ("\\b" in text and _SERIALISED_STRIKE.search(text) is not None)
             or ("\\r" in text and _SERIALISED_RETURN.search(text) is not None)
             or ("\\\\" in text and _SERIALISED_WRITTEN.search(text) is not None)
             or ("\\u" in text and _SERIALISED_TAG.search(text) is not None)
             or (
-                ((not text.isascii() and _INVISIBLES.search(text) is not None) or "\x7f" in text or "^[[" in text)
+                ((not text.isascii() and _has_invisible(text)) or "\x7f" in text or "^[[" in text)
                 and _inside(text)
             )
         )
@@ -391,13 +414,43 @@ def hides(text: str, *, serialised: bool = False) -> bool:
     )
 
 
-def _inside(text: str) -> bool:
-    """Return whether codes stand within a word."""
+def disguised(text: str) -> list[int]:
+    """Return where in a text something stands that may hide a literal near it: what `hides` asks for, place by place."""
+    places: list[int] = []
+    for sign, pattern in (("\\", _HIDING_ESCAPE), ("%", _HIDING_PERCENT), ("&", _HIDING_REFERENCE), ("\r", _RETURN_INSIDE)):
+        if sign in text:
+            places += [match.start() for match in pattern.finditer(text)]
+    for sign in ("\b", "\\u001b["):
+        at = text.find(sign)
+        while at >= 0:
+            places.append(at)
+            at = text.find(sign, at + 1)
+    if _coded(text):
+        places += _places_inside(text)
+    return places
+
+
+# What is no colour: other control characters, codes that are written out, characters that show as nothing.
+_OTHER_CODE = re.compile(rf"[\x00-\x08\x0b\x0c\x0e-\x1a\x1c-\x1f\x7f{_INVISIBLE}]|\\\\(?:u001[bB]|x1[bB]|033|e)\[|\^\[\[")
+_COLOUR_INSIDE = re.compile(rf"\x1b\[(?<=[{_WORD}]\x1b\[)[0-9;:?]{{0,64}}[A-Za-z](?:\x1b\[[0-9;:?]{{0,64}}[A-Za-z]){{0,16}}(?=[{_WORD}])")
+
+
+def _places_inside(text: str) -> Iterator[int]:
+    """Yield where codes stand within a word."""
+    if text.count("\x1b") == text.count("\x1b[") and _OTHER_CODE.search(text) is None:
+        # Colours alone, as in most outputs.
+        for match in _COLOUR_INSIDE.finditer(text):
+            yield match.start()
+        return
     for match in _CODES.finditer(text):
         start, end = match.span()
         if start and text[start - 1] in _WORDS and text[end : end + 1] in _WORDS:
-            return True
-    return False
+            yield start
+
+
+def _inside(text: str) -> bool:
+    """Return whether codes stand within a word."""
+    return next(_places_inside(text), None) is not None
 
 
 # In JSON a control character is an escape; where one stands between two characters of a word, that word may be a literal.
