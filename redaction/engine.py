@@ -203,7 +203,7 @@ class Engine:
         return self.opens(raw) > 0
 
     def opens(self, raw: bytes) -> int:
-        """Say what of a serialised record is worth looking at: 0 nothing, 1 its strings as they are, 2 other readings of them too."""
+        """Say what of a serialised record is to be looked at: 0 nothing, 1 its strings as they are, 2 other readings too."""
         text = raw.decode("utf-8", "replace")
         # What is no JSON stands as it is, with its control characters.
         if hides(text, serialised=True) or ((raw.translate(None, _ORDINARY) or b"\r" in raw) and hides(text)):
@@ -254,7 +254,7 @@ _ORDINARY = bytes(byte for byte in range(256) if byte in b"\t\n\r" or 32 <= byte
 
 _RUN_LENGTH = 16
 _RUN = b"a" * _RUN_LENGTH
-_RUN_SIGNS = bytes(97 if chr(byte).isalnum() and byte < 128 or byte in b"+/-_" else 32 for byte in range(256))
+_RUN_SIGNS = bytes(97 if (chr(byte).isalnum() and byte < 128) or byte in b"+/-_" else 32 for byte in range(256))
 
 
 def _is_long_run(folded: bytes) -> bool:
@@ -330,7 +330,7 @@ def _rule_matches(rule: Rule, text: str, starts: Sequence[int], again: list[int]
 
 
 def _ends_line(text: str, span: Span, begins: Sequence[int]) -> bool:
-    """Return whether what was found may go on in the next line: it ends with its line, and the next one begins with no finding."""
+    """Return whether what was found may go on in the next line: it ends with its line, and no finding begins the next."""
     if text[span.end - 1] == "=":
         return False
     end = _BREAK.match(text, span.end)
@@ -347,8 +347,8 @@ def _crowded(rules: Sequence[Rule], text: str, starts: Sequence[int], again: lis
     """
     Yield what rules find at very many hits of their literal.
 
-    Where the same characters stand around a hit again and again, and nothing was found so often, nothing is: so a text of one word
-    over and over costs little.
+    Where the same characters stand around a hit again and again, and nothing was found so often, nothing is: so a text of one
+    word over and over costs little.
     """
     for rule in rules:
         if rule.search:

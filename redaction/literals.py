@@ -59,7 +59,8 @@ def _plain(literals: Sequence[AnyStr]) -> Callable[[AnyStr], Hits]:
     numbers = {literal: number for number, literal in enumerate(literals)}
     # At each place the pattern tells the longest literal; the others that start there are what that one begins with.
     shorter = {
-        literal: [numbers[literal[:size]] for size in range(1, len(literal) + 1) if literal[:size] in numbers] for literal in literals
+        literal: [numbers[literal[:size]] for size in range(1, len(literal) + 1) if literal[:size] in numbers]
+        for literal in literals
     }
     tree: dict[str, Any] = {}
     for literal in literals:

@@ -401,10 +401,7 @@ def hides(text: str, *, serialised: bool = False) -> bool:
             or ("\\r" in text and _SERIALISED_RETURN.search(text) is not None)
             or ("\\\\" in text and _SERIALISED_WRITTEN.search(text) is not None)
             or ("\\u" in text and _SERIALISED_TAG.search(text) is not None)
-            or (
-                ((not text.isascii() and _has_invisible(text)) or "\x7f" in text or "^[[" in text)
-                and _inside(text)
-            )
+            or (((not text.isascii() and _has_invisible(text)) or "\x7f" in text or "^[[" in text) and _inside(text))
         )
     return (
         "\b" in text
@@ -432,7 +429,9 @@ def disguised(text: str) -> list[int]:
 
 # What is no colour: other control characters, codes that are written out, characters that show as nothing.
 _OTHER_CODE = re.compile(rf"[\x00-\x08\x0b\x0c\x0e-\x1a\x1c-\x1f\x7f{_INVISIBLE}]|\\\\(?:u001[bB]|x1[bB]|033|e)\[|\^\[\[")
-_COLOUR_INSIDE = re.compile(rf"\x1b\[(?<=[{_WORD}]\x1b\[)[0-9;:?]{{0,64}}[A-Za-z](?:\x1b\[[0-9;:?]{{0,64}}[A-Za-z]){{0,16}}(?=[{_WORD}])")
+_COLOUR_INSIDE = re.compile(
+    rf"\x1b\[(?<=[{_WORD}]\x1b\[)[0-9;:?]{{0,64}}[A-Za-z](?:\x1b\[[0-9;:?]{{0,64}}[A-Za-z]){{0,16}}(?=[{_WORD}])"
+)
 
 
 def _places_inside(text: str) -> Iterator[int]:
