@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 
 from satchel.redaction import named
 from satchel.redaction.encodings import decoded, encoded_literals, run_around
-from satchel.redaction.literals import Hits, finder
+from satchel.redaction.literals import Hits, finder, repeated_until
 from satchel.redaction.opening import names_something, opener
 from satchel.redaction.rules import Rule, RuleSet
 from satchel.redaction.spans import STRONG, Span, merged
@@ -213,7 +213,7 @@ class Engine:
     def _holds(self, raw: bytes) -> int:
         folded = raw.lower()
         for number, starts in self._scan(folded).items():
-            if names_something(folded, starts) if number in self._words else self._openers[number](raw, starts):
+            if names_something(raw, folded, starts) if number in self._words else self._openers[number](raw, starts):
                 return 1
         if _is_long_run(folded):
             for number, starts in self._scan_coded(folded).items():
@@ -354,12 +354,19 @@ def _crowded(rules: Sequence[Rule], text: str, starts: Sequence[int], again: lis
         if rule.search:
             yield from _rule_matches(rule, text, starts, again)
     rules = [rule for rule in rules if not rule.search]
+    if not rules:
+        return
     nothing: dict[str, int] = {}
-    for at in starts if rules else ():
+    past, before = -1, -1
+    for at in starts:
+        if at < past:
+            continue
         around = text[max(0, at - 16) : at + 80]
         failed = nothing.get(around, 0)
         if failed >= _ENOUGH:
+            past, before = repeated_until(text, at, at - before, reach=96), at
             continue
+        before = at
         found = [span for rule in rules for span in _rule_matches(rule, text, (at,), again)]
         if found:
             yield from found

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, AnyStr
 
-__all__ = ["Hits", "finder"]
+__all__ = ["Hits", "finder", "repeated_until"]
 
 Hits = dict[int, list[int]]
 """Where each literal that occurs starts, by its number: positions in rising order."""
@@ -53,6 +53,21 @@ def finder(literals: Sequence[AnyStr], *, native: bool = True, brief: bool = Fal
 
             return scan
     return _plain(literals)
+
+
+def repeated_until(text: AnyStr, at: int, period: int, *, reach: int) -> int:
+    """
+    Return up to where what stands at a place of a text is repeated again and again, less `reach`; the place itself where it is
+    not.
+
+    Args:
+        period: After how many characters it begins again.
+    """
+    end, size = at, 1024
+    while period > 0 and len(piece := text[end : end + size]) == size and piece == text[end + period : end + period + size]:
+        end += size
+        size = min(2 * size, 1 << 16)
+    return max(at, end - reach)
 
 
 def _plain(literals: Sequence[AnyStr]) -> Callable[[AnyStr], Hits]:

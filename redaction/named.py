@@ -15,6 +15,7 @@ from functools import lru_cache
 from typing import Literal, NamedTuple
 
 from satchel.redaction.checks import entropy, is_documented, is_placeholder
+from satchel.redaction.literals import repeated_until
 from satchel.redaction.spans import MEDIUM, STRONG, Span
 
 __all__ = ["DISGUISE", "KINDS", "SPACED", "VERBS", "WORDS", "judged", "named_value", "values"]
@@ -245,7 +246,7 @@ def values(text: str, starts: Sequence[int], again: list[int]) -> Iterator[Span]
     """
     past = -1
     failed: set[str] = set()
-    many, around = len(starts) > 64, ""
+    many, around, before = len(starts) > 64, "", -1
     for at in starts:
         if at < past:
             continue
@@ -253,7 +254,9 @@ def values(text: str, starts: Sequence[int], again: list[int]) -> Iterator[Span]
         if many:
             around = text[at : at + 96] + text[max(0, at - 24) : at]
             if around in failed:
+                past, before = repeated_until(text, at, at - before, reach=128), at
                 continue
+            before = at
             if len(failed) > 4096:
                 failed.clear()
         rest = _REST.match(text, at)

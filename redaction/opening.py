@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from satchel.redaction import named
+from satchel.redaction.literals import repeated_until
 from satchel.redaction.rules import Rule
 
 __all__ = ["Opener", "names_something", "opener"]
@@ -75,7 +76,10 @@ def _distinct(raw: bytes, starts: Sequence[int]) -> list[int]:
     """Return of places with the same around them the first few."""
     seen: dict[bytes, int] = {}
     out: list[int] = []
+    past, before = -1, -1
     for at in starts:
+        if at < past:
+            continue
         around = raw[max(0, at - 16) : at + 80]
         times = seen.get(around, 0)
         if times < _ENOUGH:
@@ -83,6 +87,9 @@ def _distinct(raw: bytes, starts: Sequence[int]) -> list[int]:
                 seen.clear()
             seen[around] = times + 1
             out.append(at)
+        else:
+            past = repeated_until(raw, at, at - before, reach=96)
+        before = at
     return out
 
 
@@ -170,18 +177,20 @@ def _is_second_word(folded: bytes, begin: int) -> bool:
     return bool(words) and words[-1].lstrip(b"*_`\"'(\\").decode("utf-8", "replace") in named.SPACED
 
 
-def names_something(folded: bytes, starts: Sequence[int]) -> bool:
+def names_something(raw: bytes, folded: bytes, starts: Sequence[int]) -> bool:
     """Return whether one of the words is part of a name after which a value may come."""
     past = -1
     nothing: set[bytes] = set()
-    many = len(starts) > 64
+    many, before = len(starts) > _CROWD, -1
     for at in starts:
         if at < past:
             continue
         if many:
             around = folded[at : at + 160] + folded[max(0, at - 24) : at]
             if around in nothing:
+                past, before = repeated_until(folded, at, at - before, reach=192), at
                 continue
+            before = at
             if len(nothing) > 4096:
                 nothing.clear()
             nothing.add(around)
@@ -189,7 +198,7 @@ def names_something(folded: bytes, starts: Sequence[int]) -> bool:
         past = rest.end() if rest else at
         head = folded[max(0, at - 64) : at]
         begin = at - (len(head) - len(head.rstrip(_NAME_BYTES)))
-        identifier = folded[begin:past].rstrip(b".-$").decode("ascii")
+        identifier = raw[begin:past].rstrip(b".-$").decode("ascii")
         past = begin + len(identifier)
         name = named.judged(identifier)
         if name is None:

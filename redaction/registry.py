@@ -89,7 +89,7 @@ class Registry:
         self._pieces: dict[str, tuple[str, ...]] = {}
         self._looks = False
         self._forms_of: dict[str, str] | None = None
-        self._anchored: list[Callable[[bytes], list[tuple[int, int, int]]]] | None = None
+        self._anchored: list[tuple[_Find, list[list[tuple[str, int]]]]] | None = None
         self._longest = 0
         self.clear()
 
@@ -152,8 +152,8 @@ class Registry:
     def holds(self, data: bytes) -> bool:
         """Return False only if no form of any value is in a text, however deep in JSON the text is."""
         if self._anchored is None:
-            self._anchored = _anchored(self._anchors(), native=self._native)
-        return any(find(data) for find in self._anchored)
+            self._prepare()
+        return any(find(data) for find, _ in self._anchored or ())
 
     def find(self, text: str) -> list[Hit]:
         """Return where forms of values stand, by where they begin; they may overlap."""
@@ -161,33 +161,36 @@ class Registry:
         if not self.holds(data):
             return []
         spelled, known = self._spelled(), self._known
-        found: dict[tuple[int, int], str] = {}
-        for begin, end in self._around(text, data):
-            for form, value in spelled.items():
-                at = text.find(form, begin, end)
-                while at >= 0:
-                    found[at, at + len(form)] = value
-                    at = text.find(form, at + 1, end)
-        return [Hit(start, end, known[value].rule, STRONG, value, again=True) for (start, end), value in sorted(found.items())]
+        found: set[tuple[int, int]] = set()
+        for at, forms in self._met(text, data):
+            for form, offset in forms:
+                start = at - offset
+                if start >= 0 and text.startswith(form, start):
+                    found.add((start, start + len(form)))
+        hits: list[Hit] = []
+        for start, end in sorted(found):
+            value = spelled[text[start:end]]
+            hits.append(Hit(start, end, known[value].rule, STRONG, value, again=True))
+        return hits
 
-    def _around(self, text: str, data: bytes) -> list[tuple[int, int]]:
-        """Return the parts of a text that forms can be in: those around anchors."""
-        reach = self._longest
-        parts: list[tuple[int, int]] = []
-        plain = len(data) == len(text)
+    def _met(self, text: str, data: bytes) -> Iterator[tuple[int, list[tuple[str, int]]]]:
+        """Yield where anchors stand in a text, with the forms that have them and where in these they stand."""
+        met: list[tuple[int, list[tuple[str, int]]]] = []
+        for find, forms in self._anchored or ():
+            for number, start, end in find(data):
+                met.append((start, forms[number]))
+                # Others may begin within this one.
+                for again, inner in self._anchored or ():
+                    for other, place, _ in again(data[start + 1 : end + self._longest]):
+                        met.append((start + 1 + place, inner[other]))
+        if len(data) == len(text):
+            yield from met
+            return
         at = count = 0
-        for start, end in sorted((start, end) for find in self._anchored or () for _, start, end in find(data)):
-            if plain:
-                place = start
-            else:
-                count += len(data[at:start].decode("utf-8", "surrogatepass")) if start > at else 0
-                at, place = max(at, start), count
-            low, high = max(0, place - reach), place + (end - start) + reach
-            if parts and low <= parts[-1][1]:
-                parts[-1] = (parts[-1][0], max(high, parts[-1][1]))
-            else:
-                parts.append((low, high))
-        return parts
+        for start, forms in sorted(met, key=lambda one: one[0]):
+            count += len(data[at:start].decode("utf-8", "surrogatepass"))
+            at = start
+            yield count, forms
 
     def _changed(self) -> None:
         self._looks = any(known.spreads for known in self._known.values())
@@ -210,20 +213,29 @@ class Registry:
                 # One that is a form of another one, and was found by itself, stands for that.
                 forms.setdefault(value, value)
             self._forms_of = forms
-            self._longest = max(map(len, forms), default=0)
         return self._forms_of
 
-    def _anchors(self) -> list[bytes]:
-        """Return bytes of which one is in every text that holds a form, whatever escapes are around it and in it."""
-        found: dict[bytes, None] = {}
+    def _prepare(self) -> None:
+        """Make what looks for anchors: bytes of which one is in every text that holds a form, whatever escapes are around it."""
+        anchors: dict[bytes, list[tuple[str, int]]] = {}
         for form in self._spelled():
+            # A run of letters and digits is spelled the same at every depth.
             run = max(_PLAIN.findall(form), key=len, default="")
             if run:
-                found[run.encode()] = None
+                anchors.setdefault(run.encode(), []).append((form, form.index(run)))
             else:
                 for spelling in _escaped(form):
-                    found[spelling] = None
-        return list(found)
+                    anchors.setdefault(spelling, []).append((form, 0))
+        sizes = sorted({len(anchor) for anchor in anchors})
+        for anchor, forms in anchors.items():
+            # Of two anchors that begin alike the longer one is met.
+            for size in sizes:
+                if size >= len(anchor):
+                    break
+                forms += [pair for pair in anchors.get(anchor[:size], ()) if pair not in forms]
+        self._longest = max(map(len, anchors), default=0)
+        groups = _groups(list(anchors))
+        self._anchored = [(_finds(group, native=self._native), [anchors[anchor] for anchor in group]) for group in groups]
 
 
 def _few_forms(value: str) -> dict[str, str]:
@@ -249,8 +261,11 @@ def _groups(literals: list[bytes]) -> list[list[bytes]]:
     return [literals[at : at + _GROUP] for at in range(0, len(literals), _GROUP)]
 
 
-def _anchored(literals: list[bytes], *, native: bool) -> list[Callable[[bytes], list[tuple[int, int, int]]]]:
-    """Return what finds literals in bytes: which, where it starts, where it ends; of those that overlap one at least."""
+_Find = Callable[[bytes], list[tuple[int, int, int]]]
+"""Finds literals in bytes: which, where it starts, where it ends; of those that overlap the first one, and then the longest."""
+
+
+def _finds(literals: list[bytes], *, native: bool) -> _Find:
     if native:
         try:
             import ahocorasick_rs as library
@@ -258,18 +273,8 @@ def _anchored(literals: list[bytes], *, native: bool) -> list[Callable[[bytes], 
             pass
         else:
             longest, brief = library.MatchKind.LeftmostLongest, library.Implementation.ContiguousNFA
-            return [
-                library.BytesAhoCorasick(group, matchkind=longest, implementation=brief).find_matches_as_indexes
-                for group in _groups(literals)
-            ]
-
-    def scan(data: bytes) -> list[tuple[int, int, int]]:
-        found: list[tuple[int, int, int]] = []
-        for number, literal in enumerate(literals):
-            at = data.find(literal)
-            while at >= 0:
-                found.append((number, at, at + len(literal)))
-                at = data.find(literal, at + len(literal))
-        return found
-
-    return [scan]
+            found: _Find = library.BytesAhoCorasick(literals, matchkind=longest, implementation=brief).find_matches_as_indexes
+            return found
+    numbers = {literal: number for number, literal in enumerate(literals)}
+    pattern = re.compile(b"|".join(re.escape(literal) for literal in sorted(literals, key=len, reverse=True)))
+    return lambda data: [(numbers[match[0]], match.start(), match.end()) for match in pattern.finditer(data)]

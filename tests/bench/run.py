@@ -215,6 +215,46 @@ def jsonl(bench: Bench) -> Iterator[dict[str, Any]]:
     (home / "state.db").unlink()
 
 
+def redact(bench: Bench) -> Iterator[dict[str, Any]]:
+    """Export without secrets, against the same export with them, and against Hermes' own redacted export."""
+    store, mine, other = bench.store(0), bench.out / "ours.jsonl", bench.out / "other.jsonl"
+    ours = [*bench.export(store, mine), "--redact"]
+    yield bench.compare("redact", ours, bench.export(store, other), names=("satchel export --redact", "satchel export"))
+    if bench.hermes is None:
+        return
+    home = BUILD / "hermes"
+    _copy(store.path, home / "state.db")
+    theirs = [str(bench.hermes), "sessions", "export", str(other), "--redact"]
+    yield bench.compare("redact", ours, theirs, names=("satchel export --redact", "hermes sessions export --redact"))
+    (home / "state.db").unlink()
+
+
+_HOSTILE = {
+    "hex": "x=" + "0f3a9c7e5b1d8246" * 65536,
+    "base64": "Zm9vYmFyYmF6cXV4_-Ab" * 52428,
+    "dots": "a.b.c." * 174762,
+    "equals": "=" * (1 << 20),
+    "quotes": "\"'" * (1 << 19),
+    "prefixes": "sk-" * 349525,
+    "names": "password:" * 116508,
+    "schemes": "://" * 349525,
+    "colours": "\x1b[0m" * 262144,
+}
+"""Texts of a megabyte on one line, made to be slow to search."""
+
+
+def hostile(bench: Bench) -> Iterator[dict[str, Any]]:
+    """Redact a megabyte of text that is hard to search, against two of it: the time may double, and no more."""
+    for name, text in _HOSTILE.items():
+        paths = [BUILD / f"hostile-{size}.txt" for size in (1, 2)]
+        for size, path in enumerate(paths, 1):
+            path.write_text(text * size, encoding="utf-8")
+        commands = [
+            [str(bench.satchel), "redact", str(path), "-o", str(bench.out / path.name), "--force", "--quiet"] for path in paths
+        ]
+        yield bench.compare(f"hostile {name}", commands[1], commands[0], names=("two megabytes", "one"), pairs=3)
+
+
 def verify(bench: Bench) -> Iterator[dict[str, Any]]:
     """Compare an export with its manifest, against one pass of a hashing program over it."""
     yield from _verify(bench, "verify", [])
@@ -283,6 +323,8 @@ def big(bench: Bench) -> Iterator[dict[str, Any]]:
 
 JOBS: dict[str, Callable[[Bench], Iterator[dict[str, Any]]]] = {
     "jsonl": jsonl,
+    "redact": redact,
+    "hostile": hostile,
     "verify": verify,
     "content": content,
     "help": help_,
