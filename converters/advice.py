@@ -16,7 +16,7 @@ from typing import Any
 
 from satchel.diagnosis import Checked, Diagnosis, Reason
 from satchel.errors import JsonError
-from satchel.sources import Source, of_agents, real_path
+from satchel.sources import Source, is_stdin, of_agents, real_path
 from satchel.timetext import local
 from satchel.wording import argument, count, size
 
@@ -30,7 +30,7 @@ def address(source: Source, used: Path) -> str:
     """Return the options that name a store to other commands; "" for the one they take by themselves in the home `used`."""
     if real_path(source.path) == real_path(used / "state.db"):
         return ""
-    if source.path.name.startswith("satchel-stdin-"):
+    if is_stdin(source.path):
         return "--from -"
     if source.reader != "hermes" and source in of_agents(os.environ):
         return f"--from {source.reader}"

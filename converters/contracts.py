@@ -9,27 +9,32 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 from satchel.events import Listener
 from satchel.frozen import frozen
 
 if TYPE_CHECKING:
-    from satchel.formats.model import Entry
+    from pathlib import Path
+    from types import TracebackType
+
+    from satchel.formats.model import Entry, Message
 
 __all__ = [
+    "Beside",
     "Claim",
     "Contents",
     "Dialect",
     "Drifting",
     "Export",
+    "Extents",
     "Files",
     "Gate",
     "Gated",
     "GatedTarget",
     "Lineage",
+    "Naming",
+    "Origins",
     "Reader",
     "Record",
     "Redactor",
@@ -138,9 +143,10 @@ class SessionInfo:
     parent: str | None = None
     lineage: Lineage | None = None
     messages: int | None = None
-    """Live messages."""
+    """Live messages: rows of Hermes' record, which each tool result is by itself (`satchel.formats.parted`)."""
     compacted: int | None = None
     rewound: int | None = None
+    """Those that were taken back, and those beside the main line; `extra["beside"]` is how many of the latter there are."""
     tool_calls: int = 0
     usage: Usage = field(default_factory=Usage)
     cost: float | None = None
@@ -225,6 +231,51 @@ class Files(Protocol):
         ...
 
 
+@runtime_checkable
+class Origins(Protocol):
+    """What a store can do whose sessions were another agent's before they were written into it: say whose, and what it kept."""
+
+    def origin(self, session_id: str, /) -> Dialect | None:
+        """Return the dialect of the records that a session was made of; None where it has always been in its own."""
+        ...
+
+    def native(self, session_id: str, /) -> Iterator[Record] | None:
+        """Yield these records, as far as they were kept; None where none were."""
+        ...
+
+
+@runtime_checkable
+class Beside(Protocol):
+    """
+    What a store can do whose sessions a database may hold too: say what of them only it has.
+
+    Its `sessions` are then those that the database does not hold.
+    """
+
+    database: Store | None
+
+    def lacking(self, session_id: str, /) -> Iterator[Message]:
+        """Yield the messages of a session that the database lacks; none of a session that is not here."""
+        ...
+
+    def rest(self, session_id: str, /) -> SessionInfo | None:
+        """Return what the database lacks of a session as a session of its own; None where it has everything."""
+        ...
+
+    def is_rest(self, session_id: str, /) -> bool:
+        """Return whether this is the id of such a session."""
+        ...
+
+
+@runtime_checkable
+class Extents(Protocol):
+    """What a store can do whose files may grow while they are read: say how far each belongs to what is read."""
+
+    def extent(self, path: Path, /) -> int | None:
+        """Return how many bytes of one of its `files` are read, from the first one on; None where all of it is."""
+        ...
+
+
 class Reader(Protocol):
     """A format that can be read. A module or an object with these three."""
 
@@ -236,6 +287,15 @@ class Reader(Protocol):
 
     def open(self, path: Path, /, *, listen: Listener, private: bool = False) -> Store:
         """Open the store at the path; with `private`, from a copy that nobody else can change. Raises StoreError."""
+        ...
+
+
+@runtime_checkable
+class Naming(Protocol):
+    """What a reader can do whose agent names a session's file after it: say how, for one that comes without a name."""
+
+    def own_name(self, path: Path, /) -> str | None:
+        """Return the name, without a folder, that its agent would give the file at a path; None where that is not to be told."""
         ...
 
 
@@ -270,6 +330,7 @@ class Written:
         line: 1-based line in that file, where one line is one session, else None.
         messages, compacted, rewound: Messages written, by state.
         content_digest: The digest of what was written, where that is not the session's records but rows made from them.
+        native_digest: The digest of the original records that were written beside these rows, None where none were.
         losses: What the format could not hold: what, and how many times.
     """
 
@@ -279,6 +340,7 @@ class Written:
     compacted: int = 0
     rewound: int = 0
     content_digest: str | None = None
+    native_digest: str | None = None
     losses: Mapping[str, int] = field(default_factory=dict)
 
 
@@ -309,6 +371,18 @@ class SessionView(Protocol):
 
     def files(self, segment: int = -1, /) -> Iterator[tuple[str, Path]]:
         """Yield the files that a segment consists of, its transcript first, as `Files.files` does; none where it has none."""
+        ...
+
+    def extent(self, path: Path, /) -> int | None:
+        """Return how many bytes of one of these files are read; None where all of it is."""
+        ...
+
+    def origin(self, segment: int = -1, /) -> Dialect | None:
+        """Return the dialect of the agent's own records of a segment; None where that is Hermes'."""
+        ...
+
+    def native(self, segment: int = -1, /) -> Iterator[Record] | None:
+        """Yield the agent's own records of a segment; None where there are none."""
         ...
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from satchel.formats.hermes_state.health import Header, Search, WalOnly
     from satchel.processes import Holder
 
-__all__ = ["Checked", "Diagnosis", "Reason"]
+__all__ = ["Checked", "Diagnosis", "OnlyInFiles", "Reason"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +23,21 @@ class Reason:
 
     text: str
     command: str = ""
+
+
+@dataclass(slots=True)
+class OnlyInFiles:
+    """
+    What files beside a database hold, and it does not.
+
+    `sessions` are not in it at all, with all their messages; of `parts` it lacks some messages. These are None where nobody
+    compared them.
+    """
+
+    sessions: int
+    messages: int
+    parts: int | None = None
+    messages_of_parts: int | None = None
 
 
 @dataclass(slots=True, kw_only=True)
@@ -36,6 +51,7 @@ class Checked:
         warnings, damage: Problems that were met; `lost` counts what could not be read.
         address: The options that name the store to other commands; "" for the one that they take by themselves.
         only_in_wal: What the database file alone would lack; None when nothing or unknown.
+        only_in_files: Of session files: what the database of the same home lacks; None where there is none.
         holders: Processes that have it open; None when the system does not tell.
         unknown: Types and keys of records that the reader does not know, by the agent's version, with how often each was met.
         next_prune: Sessions that Hermes' auto-prune would remove, were it to run now and on.
@@ -60,6 +76,7 @@ class Checked:
     missing_parents: int | None = None
     search: Search | None = None
     only_in_wal: WalOnly | None = None
+    only_in_files: OnlyInFiles | None = None
     warnings: list[str] = field(default_factory=list)
     damage: list[str] = field(default_factory=list)
     lost: int = 0
@@ -93,6 +110,7 @@ class Checked:
             "wal_bytes": self.wal,
             "only_in_wal": self.only_in_wal
             and {"sessions": len(self.only_in_wal.sessions), "messages": self.only_in_wal.messages},
+            "only_in_files": self.only_in_files and asdict(self.only_in_files),
             "free_bytes": self.free,
             **{name: figures[name] for name in ("sessions", "live", "archived", "pinned", "messages", "compacted", "rewound")},
             "kinds": self.kinds,

@@ -10,14 +10,16 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING
 
-from satchel.contracts import Record
+if TYPE_CHECKING:
+    from satchel.contracts import Record
 
 __all__ = ["VERSION", "Canonical", "ContentDigest", "content_digest", "lineage_digest"]
 
 VERSION = 1
 
-Canonical = Callable[[Record], Sequence[bytes | memoryview]]
+Canonical = Callable[["Record"], Sequence[bytes | memoryview]]
 """Gives, in pieces, the line that stands for a record: `Store.canonical`."""
 
 

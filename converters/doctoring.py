@@ -9,19 +9,20 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
 from satchel.advice import address, export_command, hint_at_claude, hint_at_others, say_why
-from satchel.contracts import Drifting, SessionInfo, Store
-from satchel.diagnosis import Checked, Diagnosis, Reason
+from satchel.contracts import Beside, Drifting, SessionInfo, Store
+from satchel.diagnosis import Checked, Diagnosis, OnlyInFiles, Reason
 from satchel.errors import SatchelError, StoreError, UsageError
 from satchel.events import Event, Listener, Problem, StoreOpened, ignore
 from satchel.formats import registry
+from satchel.formats.parted import rows
 from satchel.sources import Source, find, find_all, real_path
 from satchel.views import settled
-from satchel.wording import argument
+from satchel.wording import argument, count
 
 __all__ = ["diagnose"]
 
@@ -60,11 +61,11 @@ def diagnose(
 
     sources = _named(wanted, profile, found, hear) if wanted else _here(profile, environ, found, hear)
     used = home(environ)
-    held: dict[str, set[str]] = {}
+    databases = {real_path(source.path.parent): source for source in sources if source.reader == "hermes"}
     for source in sources:
         # What the database of the same home holds is no matter of the files beside it.
-        known = held.setdefault(real_path(source.path.parent if source.reader == "hermes" else source.path), set())
-        store = _check(source, used=used, named=bool(wanted), deep=deep, now=moment, known=known, listen=listen)
+        database = databases.get(real_path(source.path)) if source.reader == "legacy" else None
+        store = _check(source, used=used, named=bool(wanted), deep=deep, now=moment, database=database, listen=listen)
         found.stores.append(store)
     if not wanted:
         hint_at_others(found)
@@ -107,12 +108,14 @@ def _here(profile: str | None, environ: Mapping[str, str], found: Diagnosis, lis
 # ---------------------------------------------------------------------------------------------------------- one store
 
 
-def _check(source: Source, *, used: Path, named: bool, deep: bool, now: float, known: set[str], listen: Listener) -> Checked:
+def _check(
+    source: Source, *, used: Path, named: bool, deep: bool, now: float, database: Source | None, listen: Listener
+) -> Checked:
     def look(private: bool) -> Checked:
         checked = Checked(
             path=source.path, format=source.reader, profile=source.profile, named=named, address=address(source, used)
         )
-        _look(checked, source, private, deep, now, known, listen)
+        _look(checked, source, private, deep, now, database, listen)
         return checked
 
     try:
@@ -138,7 +141,9 @@ def _unreadable(checked: Checked) -> Checked:
     return checked
 
 
-def _look(checked: Checked, source: Source, private: bool, deep: bool, now: float, known: set[str], listen: Listener) -> None:
+def _look(
+    checked: Checked, source: Source, private: bool, deep: bool, now: float, database: Source | None, listen: Listener
+) -> None:
     def hear(event: Event) -> None:
         if isinstance(event, StoreOpened):
             checked.how = event.how
@@ -153,9 +158,16 @@ def _look(checked: Checked, source: Source, private: bool, deep: bool, now: floa
     with suppress(OSError):
         checked.figures.bytes = source.path.stat().st_size
     if source.reader != "hermes":
-        options: dict[str, Any] = {"known": known.__contains__} if source.reader == "legacy" else {}
-        with registry.reader(source.reader).open(source.path, listen=hear, private=private, **options) as store:
+        with ExitStack() as stack:
+            options: dict[str, Any] = {}
+            if database is not None:
+                with suppress(StoreError):  # Of which the database's own report speaks.
+                    held = registry.reader("hermes").open(database.path, listen=ignore, private=private)
+                    options["database"] = stack.enter_context(held)
+            store = stack.enter_context(registry.reader(source.reader).open(source.path, listen=hear, private=private, **options))
             _count(checked, store)
+            if isinstance(store, Beside) and store.database is not None:
+                _compare(checked, store, deep)
             checked.figures.bytes = store.facts().get("bytes", checked.figures.bytes)
             if deep and isinstance(store, Drifting):
                 checked.unknown = {version: dict(found) for version, found in store.drift().items() if found}
@@ -177,7 +189,6 @@ def _look(checked: Checked, source: Source, private: bool, deep: bool, now: floa
     with store:
         checked.schema, checked.known_schema = store.schema, KNOWN_SCHEMA
         infos = _count(checked, store)
-        known |= {info.id for info in infos}
         connection = snapshot.connection
         checked.free = health.free_bytes(connection)
         linked = health.links(connection)
@@ -197,6 +208,20 @@ def _look(checked: Checked, source: Source, private: bool, deep: bool, now: floa
         store.check()
     _look_around(checked, infos, marks, now)
     say_why(checked)
+
+
+def _compare(checked: Checked, store: Beside, deep: bool) -> None:
+    """Count what only the files beside a database hold."""
+    checked.only_in_files = found = OnlyInFiles(checked.figures.sessions, checked.figures.messages)
+    if deep and store.database is not None:
+        parts = [sum(map(rows, store.lacking(info.id))) for info in store.database.sessions(counts=False)]
+        found.parts, found.messages_of_parts = sum(part > 0 for part in parts), sum(parts)
+    if found.parts:
+        what = f"{count(found.messages_of_parts or 0, 'message')} of {count(found.parts, 'session')} are in these files alone"
+        text = (
+            f"{what}, and not in {store.database.path if store.database is not None else 'the database'}: both go together with"
+        )
+        checked.reasons.append(Reason(text, "satchel export hermes-sessions.jsonl --from hermes"))
 
 
 def _count(checked: Checked, store: Store) -> list[SessionInfo]:

@@ -8,7 +8,6 @@ A listener is any callable that takes one event; `ignore` is the default everywh
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import fields
 from typing import Literal
 
 from satchel.frozen import frozen
@@ -152,6 +151,8 @@ def ignore(event: Event) -> None:
 
 def as_dict(event: Event) -> dict[str, object]:
     """Return the event as JSON-ready keys; `event` holds its kind in snake case ("file_written")."""
+    from dataclasses import fields
+
     name = type(event).__name__
     kind = "".join(f"_{c.lower()}" if c.isupper() else c for c in name).lstrip("_")
     out: dict[str, object] = {"event": kind}

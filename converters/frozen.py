@@ -2,15 +2,17 @@
 Frozen dataclasses that cost little to define.
 
 `dataclass(frozen=True, slots=True)` compiles six methods for every class, which takes a quarter of a millisecond whenever the
-program starts. Here the classes share theirs; what they do is the same, and `dataclasses.fields` and `replace` work.
+program starts, and loading `dataclasses` itself takes as long as twenty of them. Here the classes share their methods, and
+`dataclasses` is loaded when it is asked about one; what they do is the same, and its `fields` and `replace` work.
 """
 
 from __future__ import annotations
 
-from dataclasses import MISSING, FrozenInstanceError, dataclass
 from typing import TYPE_CHECKING, Any, NoReturn
 
 __all__ = ["frozen"]
+
+_MISSING: Any = object()
 
 if TYPE_CHECKING:
     from dataclasses import dataclass as frozen  # So that type checkers know the constructor; they are told frozen=True.
@@ -21,12 +23,62 @@ else:
         assert (frozen, slots) == (True, True)
 
         def make(plain):
-            made = dataclass(plain, slots=True, kw_only=kw_only, init=False, repr=False, eq=False)
-            for method in (_init, _repr, _eq, _hash, _setattr, _delattr, _getstate, _setstate):
-                setattr(made, f"_{method.__name__}__", method)  # _init becomes __init__
+            assert plain.__bases__ == (object,)
+            fields = {name: _Field(plain.__dict__.get(name, _MISSING), kw_only) for name in plain.__annotations__}
+            body = {name: value for name, value in plain.__dict__.items() if name not in fields and name not in _NOT_TAKEN}
+            for method in (_init, _repr, _eq, _hash, _setattr, _delattr, _getstate, _setstate, _replace):
+                body[f"_{method.__name__}__"] = method  # _init becomes __init__
+            body["__slots__"] = tuple(fields)
+            body["__match_args__"] = tuple(name for name, field in fields.items() if field.init and not field.kw_only)
+            body[_FIELDS] = fields
+            for name in ("__dataclass_fields__", "__dataclass_params__"):
+                body[name] = _Later(name, plain, kw_only)
+            made = type(plain.__name__, (object,), body)
+            made.__qualname__ = plain.__qualname__
             return made
 
         return make
+
+
+_FIELDS = "__frozen_fields__"
+_NOT_TAKEN = frozenset(("__dict__", "__weakref__"))
+
+
+class _Field:
+    """What is said of a field, by its default alone or by `dataclasses.field`."""
+
+    __slots__ = ("compare", "default", "factory", "init", "kw_only", "repr")
+
+    def __init__(self, said: Any, kw_only: bool) -> None:
+        self.default, self.factory = said, _MISSING
+        self.init = self.repr = self.compare = True
+        self.kw_only = kw_only
+        if type(said).__module__ == "dataclasses" and type(said).__name__ == "Field":
+            from dataclasses import MISSING
+
+            self.default = _MISSING if said.default is MISSING else said.default
+            self.factory = _MISSING if said.default_factory is MISSING else said.default_factory
+            self.init, self.repr, self.compare = said.init, said.repr, said.compare
+            self.kw_only = kw_only if said.kw_only is MISSING else said.kw_only
+
+
+class _Later:
+    """An attribute that `dataclasses` gives its classes, made when it is first looked at."""
+
+    __slots__ = ("kw_only", "name", "plain")
+
+    def __init__(self, name: str, plain: Any, kw_only: bool) -> None:
+        self.name = name
+        self.plain = plain
+        self.kw_only = kw_only
+
+    def __get__(self, instance: object, kind: Any) -> Any:
+        from dataclasses import dataclass
+
+        if self.name not in self.plain.__dict__:
+            dataclass(self.plain, kw_only=self.kw_only, init=False, repr=False, eq=False)
+        setattr(kind, self.name, self.plain.__dict__[self.name])
+        return self.plain.__dict__[self.name]
 
 
 def _init(self: Any, *values: Any, **named: Any) -> None:
@@ -37,20 +89,20 @@ def _init(self: Any, *values: Any, **named: Any) -> None:
 
 
 def _compiled(kind: Any) -> Any:
-    known: dict[str, Any] = {"_MISSING": MISSING}
+    known: dict[str, Any] = {"_MISSING": _MISSING}
     takes: dict[bool, list[str]] = {False: ["self"], True: ["*"]}
     does: list[str] = []
-    for name, field in kind.__dataclass_fields__.items():
+    for name, field in kind.__frozen_fields__.items():
         known[f"_set_{name}"] = kind.__dict__[name].__set__
         value = name
-        if field.default_factory is not MISSING:
-            known[f"_make_{name}"] = field.default_factory
+        if field.factory is not _MISSING:
+            known[f"_make_{name}"] = field.factory
             value = f"_make_{name}() if {name} is _MISSING else {name}" if field.init else f"_make_{name}()"
-        elif field.default is not MISSING:
+        elif field.default is not _MISSING:
             known[f"_{name}"] = field.default
             value = name if field.init else f"_{name}"
         if field.init:
-            default = "=_MISSING" if field.default_factory is not MISSING else f"=_{name}" if f"_{name}" in known else ""
+            default = "=_MISSING" if field.factory is not _MISSING else f"=_{name}" if f"_{name}" in known else ""
             takes[field.kw_only].append(name + default)
         does.append(f"_set_{name}(self, {value})")
     if hasattr(kind, "__post_init__"):
@@ -62,11 +114,11 @@ def _compiled(kind: Any) -> Any:
 
 
 def _values(self: Any) -> tuple[Any, ...]:
-    return tuple([getattr(self, name) for name, field in self.__dataclass_fields__.items() if field.compare])
+    return tuple([getattr(self, name) for name, field in self.__frozen_fields__.items() if field.compare])
 
 
 def _repr(self: Any) -> str:
-    shown = (f"{name}={getattr(self, name)!r}" for name, field in self.__dataclass_fields__.items() if field.repr)
+    shown = (f"{name}={getattr(self, name)!r}" for name, field in self.__frozen_fields__.items() if field.repr)
     return f"{type(self).__qualname__}({', '.join(shown)})"
 
 
@@ -79,17 +131,27 @@ def _hash(self: Any) -> int:
 
 
 def _setattr(self: Any, name: str, value: object) -> NoReturn:
+    from dataclasses import FrozenInstanceError
+
     raise FrozenInstanceError(f"cannot assign to field {name!r}")
 
 
 def _delattr(self: Any, name: str) -> NoReturn:
+    from dataclasses import FrozenInstanceError
+
     raise FrozenInstanceError(f"cannot delete field {name!r}")
 
 
 def _getstate(self: Any) -> list[Any]:
-    return [getattr(self, name) for name in self.__dataclass_fields__]
+    return [getattr(self, name) for name in self.__frozen_fields__]
 
 
 def _setstate(self: Any, state: list[Any]) -> None:
-    for name, value in zip(self.__dataclass_fields__, state, strict=True):
+    for name, value in zip(self.__frozen_fields__, state, strict=True):
         object.__setattr__(self, name, value)
+
+
+def _replace(self: Any, /, **changes: Any) -> Any:
+    from dataclasses import replace
+
+    return replace(self, **changes)

@@ -9,12 +9,13 @@ as null. Lines are cut at the byte 0x0A only, never at U+2028 or a bare CR.
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any
 
 import orjson
 
 from satchel.errors import JsonError
+from satchel.exactjson import loads as _loads_slow
 
 __all__ = [
     "RawText",
@@ -28,10 +29,12 @@ __all__ = [
     "verbatim",
 ]
 
-_BOM = b"\xef\xbb\xbf"
 # An integer beyond 64 bits has at least 19 digits in a row: map every digit to "0" and look for the run.
 _DIGITS = bytes.maketrans(b"123456789", b"0" * 9)
 _LONG_RUN = b"0" * 19
+# orjson gives such an integer as a float of at least 2**63. Where bytes are many and parts are few, these are looked at instead.
+_MANY = 2048
+_WIDE = 2.0**63
 _MAX_DEPTH = 900
 
 
@@ -69,9 +72,38 @@ def loads(data: bytes | str) -> Any:
         JsonError: It is not JSON, not UTF-8, or nested too deeply to be handled.
     """
     try:
-        return loads_common(data)
-    except JsonError:
+        value = orjson.loads(data)
+    except (orjson.JSONDecodeError, RecursionError):
         return _loads_slow(data)
+    size = len(data)
+    if size < 19 or (size < _MANY and not _has_long_run(data)) or _is_narrow(value, size):
+        return value
+    return _loads_slow(data) if size < _MANY or _has_long_run(data) else value
+
+
+def _has_long_run(data: bytes | str) -> bool:
+    return _LONG_RUN in (data if isinstance(data, bytes) else data.encode()).translate(_DIGITS)
+
+
+def _is_narrow(value: Any, size: int) -> bool:
+    """Return whether nothing in a value can be an integer beyond 64 bits; also False where it has too many parts to look at."""
+    left = 32 + (size >> 5)
+    todo: list[Collection[Any]] = [(value,)]
+    for items in todo:
+        left -= len(items)
+        if left < 0:
+            return False
+        for item in items:
+            kind = type(item)
+            if kind is str:
+                continue
+            if kind is dict:
+                todo.append(item.values())
+            elif kind is list:
+                todo.append(item)
+            elif kind is float and not -_WIDE < item < _WIDE:
+                return False
+    return True
 
 
 def loads_common(data: bytes | str) -> Any:
@@ -85,10 +117,8 @@ def loads_common(data: bytes | str) -> Any:
         value = orjson.loads(data)
     except (orjson.JSONDecodeError, RecursionError) as error:
         raise JsonError(f"not common JSON ({error})") from error
-    if len(data) >= 19:
-        probe = data if isinstance(data, bytes) else data.encode()
-        if _LONG_RUN in probe.translate(_DIGITS):
-            raise JsonError("not common JSON (a run of digits that may be an integer beyond 64 bits)")
+    if len(data) >= 19 and _has_long_run(data):
+        raise JsonError("not common JSON (a run of digits that may be an integer beyond 64 bits)")
     return value
 
 
@@ -103,18 +133,6 @@ def loads_quick(data: bytes) -> Any:
         return orjson.loads(data)
     except (orjson.JSONDecodeError, RecursionError):
         return _loads_slow(data)
-
-
-def _loads_slow(data: bytes | str) -> Any:
-    import json
-
-    try:
-        text = data.removeprefix(_BOM).decode("utf-8") if isinstance(data, bytes) else data.removeprefix("\ufeff")
-        return json.loads(text)
-    except RecursionError as error:
-        raise JsonError("nested too deeply") from error
-    except ValueError as error:
-        raise JsonError(f"not JSON ({error})") from error
 
 
 def dumps(value: Any) -> bytes:

@@ -16,7 +16,22 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal
 
-from satchel.contracts import Files, Gate, Gated, GatedTarget, Record, Redactor, Scoped, SessionInfo, Store, Written
+from satchel.contracts import (
+    Beside,
+    Dialect,
+    Extents,
+    Files,
+    Gate,
+    Gated,
+    GatedTarget,
+    Origins,
+    Record,
+    Redactor,
+    Scoped,
+    SessionInfo,
+    Store,
+    Written,
+)
 from satchel.digest import ContentDigest, lineage_digest
 from satchel.errors import JsonError, StoreChanged, StoreError, TargetError, UsageError
 from satchel.events import Event, Listener, Problem, Progress, SessionFinished, SessionStarted, Totals, ignore
@@ -94,11 +109,13 @@ class View:
     """
     A session as a writer gets it: redacted, its records and entries read as they are iterated.
 
-    `digests` holds, by position, the source digest and the content digest of each segment that was read to its end.
+    `digests` holds, by position, the source digest and the content digest of each segment that was read to its end; `agent` is
+    who wrote the session.
     """
 
-    def __init__(self, store: Store, ids: Sequence[str], redactor: Redactor | None) -> None:
+    def __init__(self, store: Store, ids: Sequence[str], redactor: Redactor | None, *, agent: str | None = None) -> None:
         self._store = store
+        self.agent = store.agent if agent is None else agent if redactor is None else redactor.text(agent)
         self._redactor = redactor
         self._ids = ids
         self.ids: Sequence[str] = [_identifier(session_id, redactor) for session_id in ids]
@@ -129,6 +146,11 @@ class View:
         """Yield the records of a segment, redacted."""
         store, redactor = self._store, self._redactor
         at = segment % len(self._ids)
+        if at in self.digests:
+            # It was read to its end before, and a store gives the same each time.
+            again = store.records(self._ids[at])
+            yield from again if redactor is None else self._applied(at, again)
+            return
         source = ContentDigest(store.canonical, conversation=store.conversation)
         take = source.add
         if redactor is None:
@@ -148,7 +170,7 @@ class View:
             self.digests[at] = (digest, digest)
             return
         if isinstance(redactor, Scoped):
-            yield from self._scoped(at, redactor, source)
+            yield from self._scoped(at, source)
             return
         content = ContentDigest(store.canonical, conversation=store.conversation)
         for record in redactor.apply(_taken(store.records(self._ids[at]), source)):
@@ -156,7 +178,14 @@ class View:
             yield record
         self.digests[at] = (source.hexdigest(), content.hexdigest())
 
-    def _scoped(self, at: int, redactor: Redactor, source: ContentDigest) -> Iterator[Record]:
+    def _applied(self, segment: int, records: Iterator[Record]) -> Iterator[Record]:
+        """Yield records of a segment, redacted."""
+        assert self._redactor is not None
+        if isinstance(self._redactor, Scoped):
+            self._redactor.enter(self._ids[segment])
+        yield from self._redactor.apply(records)
+
+    def _scoped(self, at: int, source: ContentDigest) -> Iterator[Record]:
         """Yield the records of a segment; up to the first one that changes, both digests are one."""
         content: ContentDigest | None = None
         waiting: deque[Record] = deque()
@@ -166,9 +195,7 @@ class View:
                 waiting.append(record)
                 yield record
 
-        if isinstance(redactor, Scoped):
-            redactor.enter(self._ids[at])
-        for record in redactor.apply(taken()):
+        for record in self._applied(at, taken()):
             original = waiting.popleft()
             if content is None and record is not original:
                 content = source.copy()
@@ -190,15 +217,38 @@ class View:
                 yield _file_name(self._redactor.text(name)) if self._redactor is not None else name, path
 
     def contents(self, path: Path) -> Iterator[bytes]:
-        """Yield what a file of the session holds, redacted. Raises StoreError, RedactionError."""
+        """Yield what a file of the session holds, as far as it is read, redacted. Raises StoreError, RedactionError."""
         from satchel.formats.log_lines import LogFile
 
-        log = LogFile(path)
+        log, extent = LogFile(path), self.extent(path)
+        if extent is not None:
+            if log.size < extent:
+                raise StoreChanged(f"{path} is shorter than it was: it changed while it was read; try again", subject=path)
+            # What was appended meanwhile was not learned, and is for the next time.
+            log.size = extent
         if self._redactor is None:
             return log.lines()
         if not isinstance(self._redactor, Scoped):
             raise StoreError(f"{path} can't be redacted as a file by this redactor", subject=path)
         return self._redactor.file(log.lines(), whole=_is_one_value(log))
+
+    def extent(self, path: Path) -> int | None:
+        """Return how many bytes of one of these files are read; None where all of it is."""
+        return self._store.extent(path) if isinstance(self._store, Extents) else None
+
+    def origin(self, segment: int = -1) -> Dialect | None:
+        """Return the dialect of the agent's own records of a segment; None where that is Hermes'."""
+        if self.dialect != "hermes":
+            return self.dialect
+        said = self._store.origin(self._ids[segment]) if isinstance(self._store, Origins) else None
+        return said if said is None or self._redactor is None else self._redactor.text(said)
+
+    def native(self, segment: int = -1) -> Iterator[Record] | None:
+        """Yield the agent's own records of a segment, redacted; None where there are none."""
+        if self.dialect != "hermes":
+            return self.records(segment)
+        kept = self._store.native(self._ids[segment]) if isinstance(self._store, Origins) else None
+        return kept if kept is None or self._redactor is None else self._applied(segment, kept)
 
 
 def _taken(records: Iterator[Record], digest: ContentDigest) -> Iterator[Record]:
@@ -261,11 +311,16 @@ def _is_one_value(log: LogFile) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """The sessions of one store that a run takes: families by start, in each parents first; each a list of segment ids."""
+    """
+    The sessions of one store that a run takes: families by start, in each parents first; each a list of segment ids.
+
+    `agents` says who wrote those sessions that another agent wrote than the store's.
+    """
 
     source: Source
     store: Store
     families: list[list[list[str]]]
+    agents: Mapping[str, str] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return sum(map(len, self.families))
@@ -281,7 +336,7 @@ def plan(
     tally: Tally | None = None,
 ) -> list[Plan]:
     """
-    Choose the sessions of opened stores, by a scan that parses no message.
+    Choose the sessions of opened stores, by a scan that parses no message; what only files hold of a session goes along with it.
 
     With `lineage="logical"` a chain of continuations is one item, taken when any of its segments is chosen.
 
@@ -291,6 +346,7 @@ def plan(
     counts = selection.needs_counts or lineage == "logical"
     hanging = [Families() for _ in sources]
     chosen: list[set[str]] = [set() for _ in sources]
+    agents: list[dict[str, str]] = [{} for _ in sources]
     at = 0
 
     def scan() -> Iterator[SessionInfo]:
@@ -299,6 +355,8 @@ def plan(
             for info in store.sessions(counts=counts):
                 at = number
                 hanging[number].add(info)
+                if info.agent != store.agent:
+                    agents[number][info.id] = info.agent
                 if selection.session_ids:
                     # Ids are resolved over the whole scan: the place has to travel with what is found.
                     info.extra = {**info.extra, _PLACE: number}
@@ -307,8 +365,15 @@ def plan(
     for info in select(scan(), selection, ended_only=ended_only, hide_archived=hide_archived, tally=tally):
         chosen[info.extra.get(_PLACE, at)].add(info.id)
     plans: list[Plan] = []
-    for (source, store), families, ids in zip(sources, hanging, chosen, strict=True):
-        taken: set[str] = set()
+    every: dict[int, set[str]] = {}
+    for (source, store), families, ids, written_by in zip(sources, hanging, chosen, agents, strict=True):
+        if isinstance(store, Beside):
+            for session_id in every.get(id(store.database), ()):
+                rest = store.rest(session_id)
+                if rest is not None:
+                    families.add(rest)
+                    ids.add(rest.id)
+        taken = every[id(store)] = set()
         groups: list[list[list[str]]] = []
         for group in families.groups():
             items: list[list[str]] = []
@@ -319,7 +384,7 @@ def plan(
                     items.append(segments)
             if items:
                 groups.append(items)
-        plans.append(Plan(source=source, store=store, families=groups))
+        plans.append(Plan(source=source, store=store, families=groups, agents=written_by))
     return plans
 
 
@@ -460,7 +525,7 @@ class _Run:
                         for segments in family:
                             self._listen(SessionStarted(segments[-1]))
                             before = self._listen.lost
-                            view = View(item.store, segments, self._redactor)
+                            view = View(item.store, segments, self._redactor, agent=item.agents.get(segments[-1]))
                             if gate is not None:
                                 gate.session = view.ids[-1]
                             written = writing.add(view)
@@ -497,6 +562,9 @@ class _Run:
                     if isinstance(self._redactor, Scoped):
                         self._redactor.enter(session_id)
                     self._redactor.learn(store.records(session_id))
+                    kept = store.native(session_id) if isinstance(store, Origins) else None
+                    if kept is not None:
+                        self._redactor.learn(kept)
 
     def _note(self, view: View, written: Written, listing: ManifestWriter | None, lost: int, item: Plan) -> None:
         outcome = self.outcome
@@ -513,7 +581,7 @@ class _Run:
         content = written.content_digest or lineage_digest([pair[1] for pair in whole])
         line = {
             "session_id": view.ids[-1],
-            "agent": item.store.agent,
+            "agent": view.agent,
             "lineage_session_ids": list(view.ids),
             "file": written.file,
             "line": written.line,
@@ -531,7 +599,8 @@ class _Run:
         if redactor is not None:
             line |= _counts(view, redactor)
             profile = redactor.text(profile) if profile is not None else None
-        line |= {"profile": profile} if profile is not None else {}
+        more = {"profile": profile, "native_digest": written.native_digest}
+        line |= {key: value for key, value in more.items() if value is not None}
         if self._gate is not None:
             self._gate.text(dumps(line), "the manifest")
         listing.session(line)

@@ -5,12 +5,12 @@ Looks for secrets in the sessions of stores, and writes nothing: what an export 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from typing import NamedTuple
 
 from satchel import pipeline
-from satchel.contracts import Redactor, Store
+from satchel.contracts import Origins, Record, Redactor, Store
 from satchel.events import Event, Listener, Problem, Progress, ignore
 from satchel.redaction.report import STRENGTHS, Report
 from satchel.selection import Selection
@@ -87,11 +87,21 @@ def _look(store: Store, family: Sequence[str], redactor: Redactor) -> None:
     redactor.begin()
     for session_id in family:
         enter(session_id)
-        redactor.learn(store.records(session_id))
+        for records in _all(store, session_id):
+            redactor.learn(records)
     for session_id in family:
         enter(session_id)
-        for _ in redactor.apply(store.records(session_id)):
-            pass
+        for records in _all(store, session_id):
+            for _ in redactor.apply(records):
+                pass
+
+
+def _all(store: Store, session_id: str) -> Iterator[Iterator[Record]]:
+    """Yield the records of a session, and those that it was made of, if they were kept."""
+    yield store.records(session_id)
+    kept = store.native(session_id) if isinstance(store, Origins) else None
+    if kept is not None:
+        yield kept
 
 
 def _nobody(session_id: str) -> None:

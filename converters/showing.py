@@ -16,13 +16,14 @@ from satchel.contracts import SessionInfo, Store
 from satchel.errors import AmbiguousId, JsonError, NotFound
 from satchel.events import Listener, ignore
 from satchel.formats.model import Attachment, Block, Image, Message, Text, Thinking, ToolCall, ToolResult, plain_text
+from satchel.formats.parted import rows
 from satchel.ids import resolve_ids
 from satchel.jsontext import dumps
 from satchel.lineage import Families
 from satchel.naming import terminal_line, terminal_text
 from satchel.sources import Source, open_all
 from satchel.timetext import iso_utc, local
-from satchel.views import Losses, Row, place, preview, scan
+from satchel.views import Losses, Row, lacking, place, preview, scan
 from satchel.wording import count, size, wrapped
 
 __all__ = [
@@ -33,6 +34,7 @@ __all__ = [
     "conversation",
     "facts",
     "found_session",
+    "hidden",
     "message_json",
     "recap",
     "session_json",
@@ -60,6 +62,7 @@ class Found:
         children: Sessions that came from it, by start.
         chain: The segments of the compressed conversation it is a part of, the first one first; itself alone when it is none.
         also: Labels of further stores that hold a session of the same id.
+        only_in_files: Messages that the session's database lacks, and files beside it hold.
         losses: Counts what can't be read, while it is read.
     """
 
@@ -70,6 +73,7 @@ class Found:
     chain: list[str]
     also: list[str]
     losses: Losses
+    only_in_files: list[Message] = field(default_factory=list)
 
     def messages(self, *, every: bool = False) -> Iterator[Message]:
         """Yield the live messages in order; with `every` also those that were compacted or taken back."""
@@ -108,8 +112,11 @@ def found_session(given: str, sources: Sequence[Source], *, listen: Listener = i
             hint = f"; it is the title of {', '.join(titled[:5])}" if titled else "; `satchel list --limit 0` shows all ids"
             raise NotFound(error.message + hint, subject=given) from None
         store = stores[place(info)]
-        yield _with_relatives(store, info, [stores[place(other)].label for other in others], losses)
-        store.check()
+        found = _with_relatives(store, info, [stores[place(other)].label for other in others], losses)
+        found.only_in_files = list(lacking(stores, store, info.id))
+        yield found
+        for each in stores if found.only_in_files else [store]:
+            each.check()
 
 
 def _with_relatives(store: Store, info: SessionInfo, also: list[str], losses: Losses) -> Found:
@@ -146,6 +153,7 @@ def facts(found: Found) -> list[tuple[str, str]]:
         ("folder", info.cwd),
         ("branch", info.git_branch),
         ("messages", _counts(info)),
+        ("files", f"{_only(found):,} more are only in files, and shown at the end" if found.only_in_files else None),
         ("usage", _usage(info)),
         ("marks", ", ".join(word for word, is_so in (("pinned", info.pinned), ("archived", info.archived)) if is_so)),
         ("parent", _parent(found)),
@@ -154,6 +162,10 @@ def facts(found: Found) -> list[tuple[str, str]]:
         ("note", "its own row is missing or damaged" if info.damaged else None),
     ]
     return [(label, text) for label, text in known if text]
+
+
+def _only(found: Found) -> int:
+    return sum(map(rows, found.only_in_files))
 
 
 def _times(info: SessionInfo) -> str:
@@ -165,9 +177,16 @@ def _times(info: SessionInfo) -> str:
     return f"{start} to {end}" + (f" ({info.end_reason})" if info.end_reason else "")
 
 
+def hidden(info: SessionInfo) -> list[tuple[int, str]]:
+    """Return how many messages of a session are not live, each number with what became of those."""
+    beside = int(info.extra.get("beside", 0))
+    states = ((info.compacted or 0, "compacted"), ((info.rewound or 0) - beside, "taken back"), (beside, "beside the main line"))
+    return [(number, what) for number, what in states if number]
+
+
 def _counts(info: SessionInfo) -> str:
     parts = [f"{info.messages or 0:,}"]
-    parts += [f"{number:,} {what}" for number, what in ((info.compacted, "compacted"), (info.rewound, "taken back")) if number]
+    parts += [f"{number:,} {what}" for number, what in hidden(info)]
     if info.tool_calls:
         parts.append(count(info.tool_calls, "tool call"))
     return ", ".join(parts)
@@ -418,7 +437,7 @@ def tool_summary(tools: Sequence[str]) -> str:
 
 def session_json(found: Found) -> dict[str, Any]:
     """Return the session as JSON-ready keys: those of a list, and its relatives; without its messages."""
-    row = Row(found.info, preview(found.store, found.info.id)).as_dict()
+    row = Row(found.info, preview(found.store, found.info.id), _only(found)).as_dict()
     return row | {
         "children": [{"id": child.id, "lineage": child.lineage} for child in found.children],
         "chain": found.chain,

@@ -15,12 +15,12 @@ from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from satchel.contracts import Store
+from satchel.contracts import Naming, Store
 from satchel.errors import NotAStore, NotFound, StoreError, UsageError
 from satchel.events import Listener, Problem, ignore
 from satchel.formats import registry
 
-__all__ = ["Source", "find", "find_all", "of_agents", "open_all", "real_path", "spare"]
+__all__ = ["Source", "find", "find_all", "is_stdin", "of_agents", "open_all", "real_path", "spare"]
 
 AGENTS = ("hermes", "claude", "codex", "legacy")
 """What `--from` takes for the stores that an agent leaves in its home; "legacy" are Hermes' session files."""
@@ -33,11 +33,16 @@ _HOMES = {
 
 
 class Source(NamedTuple):
-    """A store to be opened: its reader's name, its path, and the profile it belongs to."""
+    """
+    A store to be opened: its reader's name, its path, and the profile it belongs to.
+
+    `fault` says why nobody can tell whether it is one: its place is there, and can't be looked into.
+    """
 
     reader: str
     path: Path
     profile: str | None = None
+    fault: str | None = None
 
 
 def find(
@@ -65,7 +70,7 @@ def find(
         if only_main and profile is None:
             main = [source for source in _of_hermes(None, environ, listen) if source.profile is None]
             if main:
-                return main
+                return _with_files(main)
         found = find_all(profile=profile, environ=environ, listen=listen if not only_main else ignore)
         if not found:
             raise NotFound(f"no session store was found (looked at {_looked_at(environ)}); name one with --from PATH")
@@ -76,6 +81,8 @@ def find(
             found = [s for s in find_all(profile=profile, environ=environ, listen=listen) if s.reader == word]
             if profile is None:
                 found = [source for source in found if source.profile is None] or found
+            if word == "hermes":
+                found = _with_files(found)
             if not found:
                 raise NotFound(
                     f"there is no {word} store here (looked at {_looked_at(environ)}); name it with --from PATH", subject=word
@@ -88,7 +95,8 @@ def find(
     unique: dict[str, Source] = {}
     for source in sources:
         unique.setdefault(f"{source.reader} {real_path(source.path)}", source)
-    return list(unique.values())
+    # A database is opened before the files beside it, which tell what it lacks.
+    return sorted(unique.values(), key=lambda source: source.reader == "legacy")
 
 
 def real_path(path: str | os.PathLike[str]) -> str:
@@ -102,7 +110,34 @@ def real_path(path: str | os.PathLike[str]) -> str:
 def find_all(*, profile: str | None = None, environ: Mapping[str, str] = os.environ, listen: Listener = ignore) -> list[Source]:
     """Return every store that is where its agent leaves it. Raises UsageError for a profile that is not there."""
     found = _of_hermes(profile, environ, listen)
-    return found if profile is not None and profile != "all" else found + of_agents(environ)
+    return _with_files(found) if profile is not None and profile != "all" else found + of_agents(environ)
+
+
+def _with_files(databases: list[Source]) -> list[Source]:
+    """Return databases of Hermes and the session files in the same homes: what only those hold belongs to the same sessions."""
+    found = list(databases)
+    for source in databases:
+        home = source.path.parent
+        if source.reader == "hermes" and source.path.name == "state.db":
+            found += _files_in(home)
+    return found
+
+
+def _files_in(home: Path) -> list[Source]:
+    from satchel.formats.hermes_legacy import homes
+
+    if not os.path.isdir(home / homes.HOLD[0]):
+        return []
+    return [source] if (source := _of_home("legacy", home, homes.HOLD)) is not None else []
+
+
+def _of_home(agent: str, path: Path, folders: Sequence[str]) -> Source | None:
+    if registry.reader(agent).sniff(path) is not None:
+        return Source(agent, path)
+    from satchel.formats.log_store import blocked
+
+    fault = blocked(path, folders)
+    return Source(agent, path, fault=fault) if fault is not None else None
 
 
 def _of_hermes(profile: str | None, environ: Mapping[str, str], listen: Listener) -> list[Source]:
@@ -112,9 +147,17 @@ def _of_hermes(profile: str | None, environ: Mapping[str, str], listen: Listener
 
 
 def of_agents(environ: Mapping[str, str]) -> list[Source]:
-    """Return the stores that are files, where their agents leave them; a home without a session is none."""
-    homes = ((agent, path) for agent, where in _HOMES.items() for path in import_module(where).homes(environ))
-    return [Source(agent, path) for agent, path in homes if registry.reader(agent).sniff(path) is not None]
+    """
+    Return the stores that are files, where their agents leave them; a home without a session is none.
+
+    One that can't be looked into is taken for a store: whoever opens it then says why that fails.
+    """
+    found: list[Source] = []
+    for agent, where in _HOMES.items():
+        module = import_module(where)
+        homes = (_of_home(agent, path, module.HOLD) for path in module.homes(environ))
+        found += (source for source in homes if source is not None)
+    return found
 
 
 def _looked_at(environ: Mapping[str, str]) -> str:
@@ -156,11 +199,14 @@ def _at(path: Path, profile: str | None, listen: Listener) -> list[Source]:
     homes = [Source("hermes", found, name) for found, name in stores(path, listen=listen)]
     if homes:
         chosen = _of_profile(homes, profile)
-        return [source for source in chosen if source.profile is None] or chosen if profile is None else chosen
+        return _with_files([source for source in chosen if source.profile is None] or chosen if profile is None else chosen)
     with suppress(NotAStore):
         return _of_folder(path)
 
+    faults: list[OSError] = []
+
     def tell(error: OSError) -> None:
+        faults.append(error)
         listen(Problem(str(error.filename or path), f"it can't be looked into, and is left out: {error.strerror or error}"))
 
     sources: list[Source] = []
@@ -183,6 +229,9 @@ def _at(path: Path, profile: str | None, listen: Listener) -> list[Source]:
                 continue
             except OSError as error:
                 tell(error)
+    if not sources and faults:
+        why = f"{faults[0].filename or path}: {faults[0].strerror or faults[0]}"
+        raise StoreError(f"{path} holds no session store as far as it can be looked into ({why})", subject=path)
     if not sources:
         raise NotAStore(f"{path} is a folder that holds no session store Satchel reads", subject=path)
     return sources
@@ -203,26 +252,41 @@ def _from_stdin() -> Source:
     import shutil
     import tempfile
 
-    handle, name = tempfile.mkstemp(prefix="satchel-stdin-")
-    path = Path(name)
-    _SPOOLED.append(path)
+    folder = Path(tempfile.mkdtemp(prefix=_STDIN))
+    _SPOOLED.append(folder)
+    path = folder / "stdin"
     try:
-        with os.fdopen(handle, "wb") as spool:
+        with path.open("xb") as spool:
             shutil.copyfileobj(sys.stdin.buffer, spool, 1 << 20)
-        return Source(registry.detect(path).name, path)
+        reader = registry.detect(path)
+        # Readers and copies go by names where a log does not say whose it is, and equal input shall give equal output.
+        own = reader.own_name(path) if isinstance(reader, Naming) else None
+        return Source(reader.name, path.rename(folder / (own or "stdin")))
     except NotAStore:
         raise NotAStore("standard input holds nothing that Satchel reads", subject="-") from None
     except OSError as error:
         raise StoreError(f"standard input can't be kept for reading: {error.strerror}", subject="-") from error
 
 
+_STDIN = "satchel-stdin-"
 _SPOOLED: list[Path] = []
+
+
+def is_stdin(path: Path) -> bool:
+    """Return whether a path is what standard input was kept in."""
+    return path.parent in _SPOOLED
 
 
 def forget_stdin() -> None:
     """Remove what standard input was kept in."""
     while _SPOOLED:
-        _SPOOLED.pop().unlink(missing_ok=True)
+        _remove(_SPOOLED.pop())
+
+
+def _remove(folder: Path) -> None:
+    import shutil
+
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 def spare(sources: Sequence[Source], output: str | os.PathLike[str], *, file_name: str = "") -> None:
@@ -316,7 +380,7 @@ def open_all(
         database = databases.get(real_path(source.path))
         if source.reader == "legacy" and database is not None:
             # What the database of the same home holds is shown from there.
-            options["known"] = {info.id for info in database.sessions(counts=False)}.__contains__
+            options["database"] = database
         try:
             store = reader.open(source.path, listen=listen, private=private, **options)
         except StoreError as error:

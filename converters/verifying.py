@@ -8,15 +8,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
 from importlib import import_module
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from satchel.digest import content_digest, lineage_digest
 from satchel.errors import ManifestError, SatchelError, UsageError
 from satchel.events import Listener, ignore
-from satchel.formats import registry
 from satchel.manifest.paths import shown
 from satchel.manifest.report import Finding, Report
 from satchel.manifest.verify import verify
@@ -65,15 +61,18 @@ def _content(
     expected = _explained(name, sessions, findings)
     line: int | None = None
     digests: list[Any] = []
+    unknown = 0
 
     def close() -> None:
         """Compare what a line said with what the manifest says of it."""
+        nonlocal unknown
         if not digests:
             return
         wanted = next(expected, None)
         findings.extend(_differences(name, digests, wanted))
+        unknown += digests[-1].native_digest is not None and (wanted or {}).get("native_digest") is None
 
-    for found in read_back(Path(path), update=update):
+    for found in read_back(path, update=update):
         if not hasattr(found, "content_digest"):
             findings.append(Finding("content", name, f"{name}: {found.where} {found.message}"))
             continue
@@ -83,6 +82,9 @@ def _content(
             line = found.line
         digests.append(found)
     close()
+    if unknown:
+        text = f"{name}: the original records of {unknown} of its lines were not compared: its manifest has no digest of them"
+        findings.append(Finding("unchecked", name, text))
     for left in expected:
         if left.get("content_digest") is not None or left.get("line") is not None:
             findings.append(Finding("content", name, f"{name}: session {left.get('session_id')} is listed and not there"))
@@ -90,6 +92,8 @@ def _content(
 
 
 def _without_reader(name: str, format: str) -> Finding:
+    from satchel.formats import registry
+
     try:
         registry.writer(format)
     except UsageError:
@@ -111,6 +115,8 @@ def _explained(name: str, sessions: Iterable[dict[str, Any]], findings: list[Fin
 
 
 def _differences(name: str, digests: Sequence[Any], wanted: Mapping[str, Any] | None) -> Iterator[Finding]:
+    from satchel.digest import lineage_digest
+
     tip = digests[-1]
     where = f"{name}: line {tip.line}"
     if wanted is None:
@@ -122,6 +128,12 @@ def _differences(name: str, digests: Sequence[Any], wanted: Mapping[str, Any] | 
     digest = wanted.get("content_digest")
     if digest is not None and digest != lineage_digest([d.content_digest for d in digests]):
         yield Finding("content", name, f"{where}: session {tip.session_id} does not say what it said when it was written")
+    native = wanted.get("native_digest")
+    if native is not None and native != tip.native_digest:
+        what = "are not those that were written" if tip.native_digest is not None else "are not there any more"
+        yield Finding("content", name, f"{where}: the original records of session {tip.session_id} {what}")
+    elif tip.fault is not None:
+        yield Finding("content", name, f"{where}: session {tip.session_id}: {tip.fault}")
     for key in ("messages", "compacted", "rewound"):
         found = sum(getattr(d, key) for d in digests)
         if wanted.get(key) not in (None, found):
@@ -129,7 +141,16 @@ def _differences(name: str, digests: Sequence[Any], wanted: Mapping[str, Any] | 
             yield Finding("content", name, text)
 
 
+def _is_rest(store: Store, ids: Sequence[str]) -> bool:
+    """Return whether these are sessions of what a store has, and the database beside it lacks."""
+    from satchel.contracts import Beside
+
+    return isinstance(store, Beside) and all(map(store.is_rest, ids))
+
+
 def _said(store: Store, session_id: str) -> str:
+    from satchel.digest import content_digest
+
     return content_digest(store.records(session_id), store.canonical, conversation=store.conversation)
 
 
@@ -139,7 +160,10 @@ def compare_with_sources(report: Report, sources: Sequence[Any], *, listen: List
 
     A session that went on, was changed or is gone is a finding ("source"); its copy is none the worse for it.
     """
-    from satchel.manifest.manifest import read_manifest
+    from contextlib import ExitStack
+
+    from satchel.digest import lineage_digest
+    from satchel.manifest.lines import read_manifest
     from satchel.sources import open_all
 
     findings: list[Finding] = []
@@ -157,7 +181,7 @@ def compare_with_sources(report: Report, sources: Sequence[Any], *, listen: List
             wanted, name = line.get("source_digest"), str(line.get("file") or "")
             if wanted is None:
                 continue
-            there = [store for store, names in zip(stores, known, strict=True) if names.issuperset(ids)]
+            there = [store for store, names in zip(stores, known, strict=True) if names.issuperset(ids) or _is_rest(store, ids)]
             if not there:
                 findings.append(
                     Finding("source", name, f"session {line.get('session_id')} is in none of the stores that were looked at")

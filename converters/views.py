@@ -12,10 +12,11 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from satchel.contracts import SessionInfo, Store
+from satchel.contracts import Beside, SessionInfo, Store
 from satchel.errors import StoreChanged
 from satchel.events import Event, Listener, Problem, ignore
 from satchel.formats.model import Message, plain_text
+from satchel.formats.parted import rows
 from satchel.frozen import frozen
 from satchel.selection import Selection, Tally, select
 from satchel.sources import Source, open_all
@@ -28,6 +29,7 @@ __all__ = [
     "ModelFigures",
     "Row",
     "Statistics",
+    "lacking",
     "listing",
     "place",
     "preview",
@@ -43,10 +45,15 @@ _PLACE = "satchel.store"
 
 @frozen(frozen=True, slots=True)
 class Row:
-    """A line of a list: a session and the beginning of what it is about."""
+    """
+    A line of a list: a session and the beginning of what it is about.
+
+    `only_in_files` counts messages that its database lacks, and files beside that hold.
+    """
 
     info: SessionInfo
     preview: str
+    only_in_files: int = 0
 
     def cells(self, now: float) -> tuple[str, ...]:
         """Return title, preview, number of messages, age, source and id, as text."""
@@ -55,7 +62,7 @@ class Row:
         return (
             marks + (info.title or "—"),
             self.preview or "—",
-            str(info.messages if info.messages is not None else ""),
+            str(info.messages if info.messages is not None else "") + (f"+{self.only_in_files}" if self.only_in_files else ""),
             ("live, " if info.live else "") + age(info.last_active, now),
             info.source or "",
             info.id,
@@ -83,6 +90,7 @@ class Row:
             "message_count": None if info.messages is None else info.messages + (info.compacted or 0) + (info.rewound or 0),
             "compacted": info.compacted,
             "rewound": info.rewound,
+            "only_in_files": self.only_in_files,
             "tool_calls": info.tool_calls,
             "tokens": info.usage.input + info.usage.output,
             "cost": info.cost,
@@ -171,7 +179,8 @@ def _listing(sources: Sequence[Source], selection: Selection, limit: int, listen
                     pinned.append(item)
         for _, _, _, info, store in sorted([*kept, *pinned], reverse=True):
             counted = info if info.messages is not None else store.session(info.id)
-            found.rows.append(Row(counted, preview(store, info.id)))
+            only = sum(rows(message) for message in lacking(stores, store, info.id))
+            found.rows.append(Row(counted, preview(store, info.id), only))
         found.more = count - len(found.rows)
         for store in stores:
             store.check()
@@ -195,6 +204,13 @@ def scan(stores: Sequence[Store], *, counts: bool = True, cheaply: bool = False)
 def place(info: SessionInfo) -> int:
     """Return which of the stores of a `scan` the session is in."""
     return int(info.extra[_PLACE])
+
+
+def lacking(stores: Sequence[Store], database: Store, session_id: str) -> Iterator[Message]:
+    """Yield the messages of a session that a database lacks, and files beside it hold, if they are among the opened stores."""
+    for store in stores:
+        if isinstance(store, Beside) and store.database is database:
+            yield from store.lacking(session_id)
 
 
 def preview(store: Store, session_id: str) -> str:
@@ -240,7 +256,8 @@ class Figures:
 
     Attributes:
         bytes: Size of the store's file; for a database without what lies beside it.
-        messages: Of every state; of these `compacted` and `rewound` are out of the model's sight.
+        messages: Of every state; of these `compacted` and `rewound` are out of the model's sight, and `beside` of the latter were
+            not taken back but stand beside the main line.
         cost: US dollars: the actual cost of a session, else the estimated one.
         oldest: The earliest start; `newest` is the latest activity, both in seconds since the epoch.
         sources, models: By name; None where a session has none.
@@ -257,6 +274,7 @@ class Figures:
     messages: int = 0
     compacted: int = 0
     rewound: int = 0
+    beside: int = 0
     tool_calls: int = 0
     input: int = 0
     output: int = 0
@@ -279,6 +297,7 @@ class Figures:
         self.messages += messages
         self.compacted += info.compacted or 0
         self.rewound += info.rewound or 0
+        self.beside += int(info.extra.get("beside", 0))
         self.tool_calls += info.tool_calls
         for name in ("input", "output", "cache_read", "cache_write", "reasoning"):
             setattr(self, name, getattr(self, name) + getattr(info.usage, name))

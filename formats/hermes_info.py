@@ -7,12 +7,12 @@ Facts: docs/formats/hermes-state.md, "Lineage". The store's reader and the JSONL
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from satchel.contracts import Lineage, SessionInfo, Usage
 from satchel.errors import JsonError
 from satchel.formats.hermes_rows import number, text_of
+from satchel.frozen import frozen
 from satchel.jsontext import RawText, loads
 
 __all__ = [
@@ -119,7 +119,7 @@ class Tally(NamedTuple):
     newest: float | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(frozen=True, slots=True, kw_only=True)
 class ParentFacts:
     """What the kind of a child depends on, of its parent's row."""
 

@@ -43,6 +43,9 @@ __all__ = [
 JSON_PREFIX = "\0json:"
 """What marks content that is JSON and not text."""
 
+_LEAST, _GREATEST = -(2**63), 2**64 - 1
+"""The integers that every JSON reader takes."""
+
 _MAX_DEPTH = 250
 """Nesting that every JSON writer and reader takes inside a row of a line; deeper content stays the text it is stored as."""
 
@@ -76,8 +79,10 @@ def number(value: Any) -> float | None:
 
 def text_of(value: Any) -> str | None:
     """Return a column's value as text for people: bytes decoded with U+FFFD, numbers spelled, None for NULL."""
-    if value is None or _is_plain(value):
-        return value if value is None else str(value)
+    if value is None or (type(value) is str and value.isascii()):
+        return value
+    if _is_plain(value):
+        return str(value)
     if isinstance(value, bytes):
         return value.decode("utf-8", "replace")
     return str(visible_value(value)[0]) if isinstance(value, str) else str(value)
@@ -139,7 +144,7 @@ def _real(said: str) -> float:
 
 def _integer(said: int | str) -> int:
     value = int(said)
-    if isinstance(said, str) and (str(value) != said or -(2**63) <= value < 2**64):
+    if isinstance(said, str) and (str(value) != said or _LEAST <= value <= _GREATEST):
         raise ValueError("a number in another spelling")
     return value
 
@@ -243,7 +248,7 @@ def _common(value: Any) -> Any:
     if isinstance(value, bool) or value is None:
         return value
     if isinstance(value, int):
-        if -(2**63) <= value < 2**64:
+        if _LEAST <= value <= _GREATEST:
             return value
         try:
             value = float(value)
@@ -283,20 +288,29 @@ def _stand(calls: str) -> bool:
         value = orjson.loads(calls)
     except ValueError:
         return False
-    if type(value) is list and "\\\\u" not in calls:
-        # The shape they have nearly always: nothing is nested in it, and no integer is too wide, since those come as floats.
-        try:
-            for call in value:
-                for item in call.values():
-                    kind = type(item)
-                    if not (kind is str or kind is int or item is None):
-                        for inner in item.values():
-                            if type(inner) is not str:
-                                return _stand_at_closer_look(calls, value)
-        except AttributeError:
-            return _stand_at_closer_look(calls, value)
-        return True
-    return _stand_at_closer_look(calls, value)
+    if type(value) is not list:
+        return _stand_at_closer_look(calls, value)
+    # The shape they have nearly always: nothing is nested in it, and no integer is too wide, since those come as floats.
+    try:
+        for call in value:
+            for item in call.values():
+                kind = type(item)
+                if not (kind is str or kind is int or item is None):
+                    for inner in item.values():
+                        if type(inner) is not str:
+                            return _stand_at_closer_look(calls, value)
+    except AttributeError:
+        return _stand_at_closer_look(calls, value)
+    return "\\\\u" not in calls or not _may_escape_halves(calls) or bool(_settled(value) == value)
+
+
+def _may_escape_halves(calls: str) -> bool:
+    """Return whether the escape of half a surrogate pair may be spelled in a text inside tool calls."""
+    # Any character of it may itself be an escape; most escapes in arguments are of other characters.
+    return any(part in calls for part in _MAY_BE_HALVES)
+
+
+_MAY_BE_HALVES = ("\\\\ud", "\\\\uD", "\\\\u\\", "\\\\\\u", "\\u005")
 
 
 def _stand_at_closer_look(calls: str, value: Any) -> bool:
@@ -371,8 +385,14 @@ def _is_shown_whole(row: Mapping[str, Any]) -> bool:
     # A loop over every value of every session's row: what is usual is found out without a call.
     for value in row.values():
         kind = type(value)
-        usual = value is None or (kind is str and value.isascii()) or (kind is float and value - value == 0.0)
-        if not usual and not _is_plain(value):
+        if (
+            value is None
+            or (kind is str and value.isascii())
+            or (kind is int and _LEAST <= value <= _GREATEST)
+            or (kind is float and value - value == 0.0)
+        ):
+            continue
+        if not _is_plain(value):
             return False
     return True
 
@@ -389,7 +409,7 @@ def _is_plain(value: Any) -> bool:
             return False  # Half a surrogate pair.
         return True
     if kind is int:
-        return bool(-(2**63) <= value < 2**64)
+        return bool(_LEAST <= value <= _GREATEST)
     return kind is float and value - value == 0.0
 
 

@@ -21,7 +21,7 @@ from satchel.errors import JsonError, StoreChanged, StoreError
 from satchel.jsontext import canonical as as_canonical
 from satchel.jsontext import loads
 
-__all__ = ["BLANK", "KEPT", "LINE", "LogFile", "Report", "canonical", "head_and_tail", "records_of", "unheard"]
+__all__ = ["BLANK", "KEPT", "LINE", "LITTLE", "LogFile", "Report", "canonical", "head_and_tail", "records_of", "unheard"]
 
 LINE = "line"
 """The kind of the records of a log. One that is no JSON has None as its `data`, and its bytes in `raw`, as every one has."""
@@ -39,7 +39,8 @@ Hears of what is wrong with a line: its number, what it is, and how many records
 
 _ZSTD = b"\x28\xb5\x2f\xfd"
 _BUFFER = 1 << 20
-_PACKED = 1 << 14
+LITTLE = 1 << 14
+"""So many bytes are read at once where no more than the beginning of a file is wanted."""
 _FAULTS = 100
 """After so many torn records on one line the rest of it is taken as one: to find each costs a look at all before it."""
 
@@ -60,14 +61,14 @@ class LogFile:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        with self._open() as file:
+        with self._open(0) as file:
             found = os.fstat(file.fileno())
             self.compressed = file.read(4) == _ZSTD
         self.size = found.st_size
         self.modified = found.st_mtime
         self._print = (found.st_dev, found.st_ino)
 
-    def _open(self) -> IO[bytes]:
+    def _open(self, buffer: int) -> IO[bytes]:
         try:
             # A pipe by this name must not be waited for.
             fd = os.open(self.path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
@@ -76,7 +77,7 @@ class LogFile:
         if not stat.S_ISREG(os.fstat(fd).st_mode):
             os.close(fd)
             raise StoreError(f"{self.path} is no regular file", subject=self.path)
-        return open(fd, "rb", buffering=_BUFFER)
+        return open(fd, "rb", buffering=buffer)
 
     def check(self) -> None:
         """Raise StoreChanged when the file is another one now, or shorter; one that grew still has what was read."""
@@ -88,12 +89,16 @@ class LogFile:
         if (found.st_dev, found.st_ino) != self._print or not grown:
             raise StoreChanged(f"{self.path} changed while it was read; try again", subject=self.path)
 
-    def open(self) -> IO[bytes]:
-        """Open the text of the log, unpacked where it is compressed, from its first byte to where it ended."""
-        file = self._open()
+    def open(self, *, buffer: int = _BUFFER) -> IO[bytes]:
+        """
+        Open the text of the log, unpacked where it is compressed, from its first byte to where it ended.
+
+        Args:
+            buffer: So many bytes are read at once.
+        """
         if not self.compressed:
-            return io.BufferedReader(_Bounded(file, self.size), _BUFFER)
-        return io.BufferedReader(_Unpacked(file), _BUFFER)
+            return io.BufferedReader(_Bounded(self._open(0), self.size), buffer)
+        return io.BufferedReader(_Unpacked(self._open(buffer)), buffer)
 
     def lines(self) -> Iterator[bytes]:
         """
@@ -170,7 +175,7 @@ class _Unpacked(io.RawIOBase):
     def readinto(self, buffer: Any) -> int:
         while not self._plain:
             # A little at a time: a few bytes may stand for very many.
-            packed = self._packed or self._file.read(_PACKED)
+            packed = self._packed or self._file.read(LITTLE)
             if not packed and self._frame is not None:
                 raise OSError("the compressed data end too early")
             if not packed:
@@ -210,17 +215,18 @@ def records_of(line: bytes, number: int, error: JsonError, *, report: Report) ->
     pieces = [(piece.encode("utf-8", "surrogateescape"), value) for piece, value in _pieces(text)]
     whole = sum(value is not None for _, value in pieces)
     torn = sum(value is None and not _says_nothing(piece) for piece, value in pieces)
+    # The rest of a line that is no more looked into is one of them.
+    damaged = "a damaged record stands" if torn == 1 else f"{torn:,} damaged records stand"
+    is_enough = sum(value is None for _, value in pieces) > _FAULTS
+    rest = f", and what follows the first {_FAULTS} of them is not looked into" if is_enough else ""
     if whole > 1 and not torn:
         report(number, f"{whole} records stand on this line; they are taken apart", 0)
     elif whole:
-        what = (
-            f"a damaged record stands on this line beside {whole} whole"
-            if torn
-            else "NUL bytes stand on this line beside a record"
-        )
+        what = f"{damaged} on this line beside {whole} whole{rest}" if torn else "NUL bytes stand on this line beside a record"
         report(number, f"{what}; what is whole is read, the rest is {KEPT}", 0)
     elif torn:
         what = "this line is cut off" if not line.endswith(b"\n") else f"this line is no record ({error})"
+        what += f": {damaged} on it{rest}" if torn > 1 else ""
         report(number, f"{what}; it is {KEPT}", 0)
     else:
         report(number, f"this line holds nothing but NUL bytes; it is {KEPT}", 0)
@@ -319,7 +325,7 @@ def head_and_tail(log: LogFile, *, head: int = 1 << 16, tail: int = 1 << 15) -> 
         return _ends(log, head, tail)
     if log.size <= head + tail:
         return list(log.lines()), []
-    with log.open() as file:
+    with log.open(buffer=LITTLE) as file:
         first = file.readlines(head)
     read = sum(map(len, first))
     at = max(read, log.size - tail)

@@ -4,26 +4,45 @@ What stores have in common whose sessions are logs in a folder: how they are fou
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from types import TracebackType
-from typing import Any, Generic, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, Self, TypeVar
 
 from satchel.contracts import Claim, Record, SessionInfo, Usage
-from satchel.errors import JsonError, NotAStore, NotFound, StoreError
+from satchel.errors import JsonError, NotAStore, NotFound, StoreChanged, StoreError
 from satchel.events import Listener, StoreOpened
-from satchel.formats.log_lines import LINE, LogFile, canonical, unheard
+from satchel.formats.log_lines import LINE, LITTLE, LogFile, canonical, unheard
 from satchel.formats.model import Entry, Message, ToolCall
+from satchel.formats.parted import rows
 from satchel.formats.prompt_history import History
 from satchel.formats.told import Told
 from satchel.jsontext import loads
 
-__all__ = ["LogStore", "Tell", "counted", "entries", "first_objects", "is_live", "open_tree", "second", "silent", "sniff_tree"]
+if TYPE_CHECKING:
+    from tempfile import TemporaryDirectory
+
+__all__ = [
+    "LogStore",
+    "Tell",
+    "blocked",
+    "counted",
+    "entries",
+    "first_objects",
+    "given_away",
+    "is_live",
+    "open_tree",
+    "second",
+    "silent",
+    "sniff_tree",
+]
 
 Tell = Callable[[str, str], None]
 """Hears of a place that can't be looked into, and why."""
@@ -34,6 +53,7 @@ _HEAD = 1 << 16
 _LONGEST = 64 << 20
 """A line that is longer, in bytes, is not looked at as a whole."""
 _LOOKS = 2_000
+_FOLDERS = 20_000
 
 
 def silent(where: str, what: str) -> None:
@@ -52,6 +72,35 @@ def entries(folder: Path, tell: Tell) -> list[os.DirEntry[str]]:
         return []
 
 
+def blocked(home: Path, names: Iterable[str]) -> str | None:
+    """
+    Say why nobody can tell whether there are sessions in a home: a folder or file that can't be looked into; None where all can.
+
+    Args:
+        names: Of the folders in it that hold sessions.
+    """
+    faults: list[OSError] = []
+
+    def hear(error: OSError) -> None:
+        if not isinstance(error, FileNotFoundError | NotADirectoryError):
+            faults.append(error)
+
+    try:
+        os.scandir(home).close()
+    except OSError as error:
+        hear(error)
+    looks = 0
+    for name in names if not faults else ():
+        for folder, _, files in os.walk(home / name, onerror=hear):
+            for path in (os.path.join(folder, file) for file in files if file.endswith((".json", ".jsonl", ".zst"))):
+                if not os.access(path, os.R_OK):
+                    hear(PermissionError(errno.EACCES, os.strerror(errno.EACCES), path))
+            looks += len(files) + 1
+            if faults or looks > _FOLDERS:
+                break
+    return f"{faults[0].filename or home} can't be looked into: {faults[0].strerror or faults[0]}" if faults else None
+
+
 def is_live(now: float, modified: float) -> bool:
     """Return whether a file may still be written to; one from the future, by a clock that was wrong, is not for that."""
     return abs(now - modified) < _LIVE
@@ -63,7 +112,7 @@ def is_live(now: float, modified: float) -> bool:
 def first_objects(path: Path) -> Iterator[tuple[bytes, Any]]:
     """Yield the lines at the beginning of a log with what they say, None for one that is no JSON. Raises StoreError, OSError."""
     read = 0
-    with LogFile(path).open() as file:
+    with LogFile(path).open(buffer=LITTLE) as file:
         while read <= _HEAD and (line := file.readline(_LONGEST)):
             read += len(line)
             try:
@@ -107,6 +156,7 @@ class Tree(Protocol):
     root: Path
 
 
+Item = TypeVar("Item")
 SomeTree = TypeVar("SomeTree", bound=Tree)
 SomeStore = TypeVar("SomeStore", bound="LogStore[Any]")
 
@@ -140,6 +190,8 @@ def open_tree(
         raise StoreError(f"{path} cannot be read: {error.strerror or error}", subject=path) from error
     copy = None
     if private:
+        from tempfile import TemporaryDirectory
+
         copy = TemporaryDirectory(prefix="satchel-")
         try:
             _copy(files(tree), tree.root, Path(copy.name))
@@ -151,6 +203,8 @@ def open_tree(
     store = make(path, tree, told, copy)
     if not store.has_sessions:
         store.close()
+        if told.lost is not None:
+            raise StoreError(f"{path} cannot be read: {told.lost}", subject=path)
         raise NotAStore(f"{path} holds no session of {store.called}", subject=path)
     return store
 
@@ -197,6 +251,9 @@ def counted(info: SessionInfo, entries: Iterable[Entry], *, newest: float | None
     """
     Return a session's info with what its entries add up to: messages by state, calls, tokens, cost, and the newest time.
 
+    A message counts as often as it is a row in Hermes' record (`satchel.formats.parted`), and one beside the main line as
+    rewound, as in an export; `extra["beside"]` says how many of those there are.
+
     Args:
         newest: A time that is known from elsewhere.
     """
@@ -207,7 +264,7 @@ def counted(info: SessionInfo, entries: Iterable[Entry], *, newest: float | None
     for entry in entries:
         if not isinstance(entry, Message):
             continue
-        states[entry.state] += 1
+        states[entry.state] += rows(entry)
         if entry.time is not None and (newest is None or entry.time > newest):
             newest = entry.time
         calls += sum(isinstance(block, ToolCall) for block in entry.blocks)
@@ -223,7 +280,8 @@ def counted(info: SessionInfo, entries: Iterable[Entry], *, newest: float | None
         info,
         messages=states["live"],
         compacted=states["compacted"],
-        rewound=states["rewound"],
+        rewound=states["rewound"] + states["sidechain"],
+        extra={**info.extra, "beside": states["sidechain"]} if states["sidechain"] else info.extra,
         last_active=newest if newest is not None else info.started_at,
         tool_calls=calls,
         cost=cost,
@@ -231,7 +289,25 @@ def counted(info: SessionInfo, entries: Iterable[Entry], *, newest: float | None
     )
 
 
+def given_away(held: deque[Item]) -> Iterator[Item]:
+    """Yield what is held, and let go of it one by one."""
+    while held:
+        yield held.popleft()
+
+
 # ---------------------------------------------------------------------------------------------------------- the store
+
+
+def _check(path: Path, seen: os.stat_result) -> None:
+    """Raise StoreChanged when a file is another one now, shorter, or was written anew; one that grew has what was read."""
+    try:
+        found = os.stat(path, follow_symlinks=False)
+    except OSError as error:
+        raise StoreChanged(f"{path} went away while it was read", subject=path) from error
+    anew = found.st_size == seen.st_size and found.st_mtime_ns != seen.st_mtime_ns
+    if (found.st_dev, found.st_ino) != (seen.st_dev, seen.st_ino) or found.st_size < seen.st_size or anew:
+        raise StoreChanged(f"{path} changed while it was read; try again", subject=path)
+
 
 Session = TypeVar("Session")
 
@@ -257,6 +333,8 @@ class LogStore(Generic[Session]):
         self._copy = copy
         self._now = time.time()
         self._read: dict[str, LogFile] = {}
+        self._beside: dict[Path, os.stat_result] = {}
+        self._extents: dict[Path, int] = {}
         self._sessions: dict[str, Session] = {}
         self._history = History(None, (), prompt_of=lambda record: None, report=unheard)
 
@@ -309,7 +387,33 @@ class LogStore(Generic[Session]):
         """Raise StoreChanged if a file that was read is another one now, or shorter."""
         for log in self._read.values():
             log.check()
+        for path, seen in self._beside.items():
+            _check(path, seen)
         self._history.check()
+
+    def extent(self, path: Path) -> int | None:
+        """
+        Return how many bytes of a file are read: as many as it had when it was opened, or first looked at.
+
+        None for one that is nowhere read.
+        """
+        if path not in self._extents:
+            self._extents |= {log.path: log.size for log in self._logs()}
+        if path in self._extents:
+            return self._extents[path]
+        try:
+            found = os.stat(path, follow_symlinks=False)
+        except OSError:
+            return None
+        return self._first_seen(path, found) if stat.S_ISREG(found.st_mode) else None
+
+    def _first_seen(self, path: Path, found: os.stat_result) -> int:
+        """Keep how a file beside a log was when it was looked at first, and return how many bytes it had then."""
+        return self._beside.setdefault(path, found).st_size
+
+    def _logs(self) -> Iterable[LogFile]:
+        """Return the logs of all sessions."""
+        raise NotImplementedError
 
     def _get(self, session_id: str) -> Session:
         if session_id not in self._sessions:

@@ -8,10 +8,11 @@ entry, so what the model has no place for stays in reach: in `records`, in `Unkn
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal
 
 from satchel.contracts import Record, Usage
+from satchel.frozen import frozen
 
 __all__ = [
     "Attachment",
@@ -37,7 +38,7 @@ Author = Literal["person", "model", "tool", "system", "harness", "bystander"]
 """Who wrote it: "harness" is the agent's program under another's role, "bystander" a group member who spoke to others."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(frozen=True, slots=True)
 class Text:
     """Ordinary text. `injected` is set on a part that the program put into a person's message."""
 
@@ -45,7 +46,7 @@ class Text:
     injected: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(frozen=True, slots=True)
 class Thinking:
     """Reasoning. `hidden` when the provider gave only an opaque form, which then is in `data`."""
 
@@ -54,7 +55,7 @@ class Thinking:
     data: Any = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(frozen=True, slots=True)
 class ToolCall:
     """A call of a tool. `arguments` is parsed JSON where it could be parsed, else the text as it stood."""
 
@@ -64,7 +65,7 @@ class ToolCall:
     kind: str = "function"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(frozen=True, slots=True)
 class ToolResult:
     """What a tool gave back to the call with this id; `error` is None where the source does not say."""
 
@@ -74,7 +75,7 @@ class ToolResult:
     error: bool | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(frozen=True, slots=True)
 class Image:
     """A picture: `data` is base64 text, `url` where it is only referred to."""
 
@@ -83,7 +84,7 @@ class Image:
     url: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(frozen=True, slots=True)
 class Attachment:
     """A file or sound that came with a message: `kind` as the source names it, the rest as it gave it."""
 
@@ -92,7 +93,7 @@ class Attachment:
     data: Any = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(frozen=True, slots=True)
 class Unknown:
     """A part the model has no word for, as the source has it."""
 
@@ -102,7 +103,7 @@ class Unknown:
 Block = Text | Thinking | ToolCall | ToolResult | Image | Attachment | Unknown
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(frozen=True, slots=True, kw_only=True)
 class Message:
     """
     One message of the conversation.
@@ -123,7 +124,7 @@ class Message:
     extra: Mapping[str, Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(frozen=True, slots=True, kw_only=True)
 class Note:
     """A record that is no message: a fact about the session, or one of an unknown kind."""
 

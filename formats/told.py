@@ -11,16 +11,19 @@ __all__ = ["Told"]
 
 
 class Told:
-    """Tells a listener of each problem once: a loss where anything is lost, else a warning."""
+    """Tells a listener of each problem once: a loss where anything is lost, else a warning. `lost` is the first loss in words."""
 
     def __init__(self, listen: Listener) -> None:
         self._listen = listen
+        self.lost: str | None = None
         self._told: set[tuple[str, str]] = set()
 
     def __call__(self, where: str, message: str, lost: int = 0) -> None:
         """Tell of a problem, if it is a new one."""
         if (where, message) not in self._told:
             self._told.add((where, message))
+            if lost and self.lost is None:
+                self.lost = f"{where}: {message}"
             self._listen(Problem(where, message, "loss" if lost else "warning", lost))
 
     def of(self, path: Path | None) -> Callable[[int, str, int], None]:

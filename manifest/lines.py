@@ -26,11 +26,14 @@ import hashlib
 import io
 import os
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from typing import Any, NamedTuple
 
+from satchel import exactjson
 from satchel.errors import JsonError, ManifestError
+from satchel.frozen import frozen
 from satchel.manifest.paths import CHUNK, open_regular, shown
 
 __all__ = [
@@ -67,6 +70,7 @@ BESIDE = ".manifest.jsonl"
 
 _SUMS = "SHA256SUMS"
 _SHARED_SUMS = "satchel-SHA256SUMS"
+_FEW_BYTES = 2 << 20  # of a manifest: some thousand lines
 _LONGEST = 64 << 20  # bytes of a line; nothing of ours comes near
 # Compiled when first used: a verification of one file needs neither.
 _KEPT = r"((?:satchel-)?manifest)\.([1-9][0-9]*)\.jsonl"
@@ -87,7 +91,7 @@ class Line(NamedTuple):
     value: dict[str, Any] | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(frozen=True, slots=True, kw_only=True)
 class Manifest:
     """
     A manifest on disk, its lines read as they are asked for.
@@ -114,15 +118,9 @@ class Manifest:
 
     def lines(self, start: int = 0, /) -> Iterator[Line]:
         """Yield the lines from the byte where one starts; the numbers count from there."""
-        from satchel.jsontext import loads
-
+        parse = _parser(self.end - start)
         for number, (place, line) in enumerate(raw_lines(self.path, start), 1):
-            value: Any = None
-            try:
-                value = loads(line)
-            except JsonError:
-                value = None
-            yield Line(number, place, value if isinstance(value, dict) else None)
+            yield Line(number, place, _object(line, parse))
 
     def sessions(self) -> Iterator[dict[str, Any]]:
         """Yield the session lines."""
@@ -298,13 +296,24 @@ def _unreadable(path: str, error: OSError) -> ManifestError:
     return ManifestError(f"{shown(path)} could not be read: {(error.strerror or str(error)).lower()}", subject=path)
 
 
-def _object(line: bytes) -> dict[str, Any] | None:
+def _parser(octets: int) -> Callable[[bytes], Any]:
+    # What parses so many bytes of lines: for few, it is not worth to load what parses many fast.
+    return exactjson.loads if octets < _FEW_BYTES and "satchel.jsontext" not in sys.modules else _parsed
+
+
+def _parsed(line: bytes) -> Any:
     from satchel.jsontext import loads
 
+    return loads(line)
+
+
+def _object(line: bytes, parse: Callable[[bytes], Any] = exactjson.loads) -> dict[str, Any] | None:
+    value: Any = None
     try:
-        value = loads(line)
+        value = parse(line)
     except JsonError:
-        return None
+        with suppress(JsonError):
+            value = _parsed(line)  # which takes deeper nesting
     return value if isinstance(value, dict) else None
 
 

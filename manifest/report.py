@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
+from satchel.frozen import frozen
 from satchel.manifest.paths import shown
 
 __all__ = ["ContentCheck", "Finding", "Losses", "Report"]
@@ -32,7 +32,7 @@ class Finding(NamedTuple):
     message: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(frozen=True, slots=True, kw_only=True)
 class Report:
     """
     What `verify` found.
@@ -82,7 +82,6 @@ class ContentCheck(Protocol):
     ) -> Iterable[Finding]: ...
 
 
-@dataclass(slots=True)
 class Losses:
     """
     What a manifest records as lost: its copy is none the worse for it, and it is no whole one.
@@ -93,11 +92,14 @@ class Losses:
         lossy: Sessions that the format could not hold all of, and how often which kind of thing.
     """
 
-    incomplete: int = 0
-    lost: int = 0
-    lossy: int = 0
-    _ids: list[str] = field(default_factory=list)
-    _kinds: Counter[str] = field(default_factory=Counter)
+    __slots__ = ("_ids", "_kinds", "incomplete", "lossy", "lost")
+
+    def __init__(self) -> None:
+        self.incomplete = 0
+        self.lost = 0
+        self.lossy = 0
+        self._ids: list[str] = []
+        self._kinds: Counter[str] = Counter()
 
     def add(self, line: Mapping[str, Any], /) -> None:
         """Count what a line of a manifest says, of whatever type it is."""

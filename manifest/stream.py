@@ -7,9 +7,12 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from satchel.errors import TargetError
-from satchel.manifest.paths import CHUNK, shown
+from satchel.manifest.paths import shown
 
-__all__ = ["FileEntry", "HashingStream"]
+__all__ = ["PIECE", "FileEntry", "HashingStream"]
+
+PIECE = 1 << 18
+"""Bytes written at once: a piece should stay in the processor's own cache until it is out."""
 
 
 class FileEntry(NamedTuple):
@@ -24,7 +27,7 @@ class HashingStream:
     """
     A file being written, hashed on the way.
 
-    Small writes are gathered into pieces of about 1 MiB; one of that size or more goes through without a copy.
+    Small writes are gathered into pieces of about 256 KiB; one of that size or more goes through without a copy.
 
     Attributes:
         name: Relative name; "" for a pipe.
@@ -43,7 +46,7 @@ class HashingStream:
         self._digest = hashlib.sha256()
         self._parts: list[bytes] = []
         self._waiting = 0
-        self._limit = CHUNK
+        self._limit = PIECE
 
     def write(self, data: bytes, /) -> None:
         """Append bytes. Raises TargetError when they cannot be written."""
@@ -56,7 +59,7 @@ class HashingStream:
         if self.sha256:
             raise TargetError(f"{shown(self.name) or 'stdout'} is finished, nothing more can be written to it", subject=self.name)
         parts, self._parts, self._waiting = self._parts, [], 0
-        last = parts.pop() if len(parts[-1]) >= CHUNK else b""
+        last = parts.pop() if len(parts[-1]) >= PIECE else b""
         self._broken = True  # until all is out: a stream that lost bytes must not be finished
         for piece in (parts[0] if len(parts) == 1 else b"".join(parts), last):
             if piece:

@@ -33,6 +33,7 @@ from satchel.manifest.unfinished import foreign_because
 
 __all__ = ["ContentCheck", "Finding", "Report", "payload_files", "verify"]
 
+_HASHED_AT_ONCE = 1 << 18  # bytes; they should stay in the processor's own cache
 _HEX = frozenset("0123456789abcdef")
 _COUNTS = ("sessions", "messages", "files", "bytes")
 
@@ -424,7 +425,7 @@ def _compare_sizes(check: _Check, sizes: dict[str, int | None]) -> list[str]:
 
 
 def _compare_bytes(check: _Check, right: list[str], *, listen: Listener, content: ContentCheck | None) -> None:
-    buffer = bytearray(min(CHUNK, 1 + max((check.listed[name].bytes for name in right), default=0)))
+    buffer = bytearray(min(_HASHED_AT_ONCE, 1 + max((check.listed[name].bytes for name in right), default=0)))
     passed = set(right)
     for name, listed in check.listed.items():
         path = os.path.join(check.root, name)

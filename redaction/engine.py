@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from satchel.redaction import named
 from satchel.redaction.encodings import decoded, encoded_literals, run_around
@@ -102,7 +102,8 @@ class Engine:
     def _read_otherwise(self, text: str, start: int, end: int, spans: list[Span]) -> None:
         """Add what is found in other readings of a part of a text."""
         for view in views(text[start:end], hot=True):
-            found = self._look(view.text, again := [])
+            again: list[int] = []
+            found = self._look(view.text, again)
             for span in found:
                 spans.append(Span(start + view.start(span.start), start + view.end(span.end), span.rule, span.strength))
             if found or again:
@@ -202,7 +203,7 @@ class Engine:
         return self.opens(raw) > 0
 
     def opens(self, raw: bytes) -> int:
-        """Say what of a serialised record is worth looking at: 0 nothing, 1 its strings as they are, 2 other readings of them too."""
+        """Say what of a serialised record is to be looked at: 0 nothing, 1 its strings as they are, 2 other readings too."""
         text = raw.decode("utf-8", "replace")
         # What is no JSON stands as it is, with its control characters.
         if hides(text, serialised=True) or ((raw.translate(None, _ORDINARY) or b"\r" in raw) and hides(text)):
@@ -253,7 +254,7 @@ _ORDINARY = bytes(byte for byte in range(256) if byte in b"\t\n\r" or 32 <= byte
 
 _RUN_LENGTH = 16
 _RUN = b"a" * _RUN_LENGTH
-_RUN_SIGNS = bytes(97 if chr(byte).isalnum() and byte < 128 or byte in b"+/-_" else 32 for byte in range(256))
+_RUN_SIGNS = bytes(97 if (chr(byte).isalnum() and byte < 128) or byte in b"+/-_" else 32 for byte in range(256))
 
 
 def _is_long_run(folded: bytes) -> bool:
@@ -298,10 +299,10 @@ def _windows(places: list[int], size: int) -> list[tuple[int, int]]:
 
 def _rule_matches(rule: Rule, text: str, starts: Sequence[int], again: list[int]) -> Iterator[Span]:
     if rule.search:
-        for match in rule.pattern.finditer(text, max(0, starts[0] - 256)):
-            begin = match.start()
+        for one in rule.pattern.finditer(text, max(0, starts[0] - 256)):
+            begin = one.start()
             if not (rule.edge and begin and _is_word(text[begin - 1]) and not _after_escape(text, begin)):
-                yield from _spans(rule, text, match)
+                yield from _spans(rule, text, one)
         again.extend(at for at in starts[:_MANY] if named.DISGUISE.search(text, at, at + 256))
         return
     past = -1
@@ -329,7 +330,7 @@ def _rule_matches(rule: Rule, text: str, starts: Sequence[int], again: list[int]
 
 
 def _ends_line(text: str, span: Span, begins: Sequence[int]) -> bool:
-    """Return whether what was found may go on in the next line: it ends with its line, and the next one begins with no finding."""
+    """Return whether what was found may go on in the next line: it ends with its line, and no finding begins the next."""
     if text[span.end - 1] == "=":
         return False
     end = _BREAK.match(text, span.end)
@@ -346,8 +347,8 @@ def _crowded(rules: Sequence[Rule], text: str, starts: Sequence[int], again: lis
     """
     Yield what rules find at very many hits of their literal.
 
-    Where the same characters stand around a hit again and again, and nothing was found so often, nothing is: so a text of one word
-    over and over costs little.
+    Where the same characters stand around a hit again and again, and nothing was found so often, nothing is: so a text of one
+    word over and over costs little.
     """
     for rule in rules:
         if rule.search:

@@ -5,7 +5,7 @@ Finds many literals at once: with ahocorasick-rs where it is installed, else wit
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, AnyStr
 
 __all__ = ["Hits", "finder", "repeated_until"]
@@ -32,17 +32,18 @@ def finder(literals: Sequence[AnyStr], *, native: bool = True, brief: bool = Fal
         except ImportError:
             pass
         else:
-            kind = library.BytesAhoCorasick if isinstance(literals[0], bytes) else library.AhoCorasick
+            kind: Any = library.BytesAhoCorasick if isinstance(literals[0], bytes) else library.AhoCorasick
             how = library.Implementation.ContiguousNFA if brief else library.Implementation.DFA
             find = kind(literals, implementation=how).find_matches_as_indexes
 
             def scan(text: AnyStr) -> Hits:
                 hits: Hits = {}
+                given: Any = text
                 try:
-                    found = find(text, overlapping=True)
+                    found = find(given, overlapping=True)
                 except UnicodeEncodeError:
                     # The library has no form for half a surrogate pair; no literal has one.
-                    found = find(_HALVES.sub("\ufffd", text), overlapping=True)
+                    found = find(_HALVES.sub("\ufffd", given), overlapping=True)
                 for number, start, _ in found:
                     if number in hits:
                         hits[number].append(start)
@@ -56,7 +57,8 @@ def finder(literals: Sequence[AnyStr], *, native: bool = True, brief: bool = Fal
 
 def repeated_until(text: AnyStr, at: int, period: int, *, reach: int) -> int:
     """
-    Return up to where what stands at a place of a text is repeated again and again, less `reach`; the place itself where it is not.
+    Return up to where what stands at a place of a text is repeated again and again, less `reach`; the place itself where it is
+    not.
 
     Args:
         period: After how many characters it begins again.
@@ -82,7 +84,8 @@ def _plain(literals: Sequence[AnyStr]) -> Callable[[AnyStr], Hits]:
             node = node.setdefault(char, {})
         node[""] = {}
     source = f"(?=({_alternatives(tree)}))"
-    find = re.compile(source.encode("latin-1") if isinstance(literals[0], bytes) else source).finditer  # type: ignore[arg-type]
+    pattern: Any = source.encode("latin-1") if isinstance(literals[0], bytes) else source
+    find: Callable[[AnyStr], Iterator[re.Match[AnyStr]]] = re.compile(pattern).finditer
 
     def scan(text: AnyStr) -> Hits:
         hits: Hits = {}

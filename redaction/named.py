@@ -1,5 +1,6 @@
 """
-Values that are secret by the name they stand under: `DB_PASSWORD=…`, `"apiKey": "…"`, `--token …`, `X-Auth-Token: …`, "the password is …".
+Values that are secret by the name they stand under: `DB_PASSWORD=…`, `"apiKey": "…"`, `--token …`, `X-Auth-Token: …`, "the
+password is …".
 
 One reading for all languages. From a word such as "token" the whole identifier is taken, split into its words and judged; then
 comes what may stand between a name and a value in a program, a configuration, a header, a command or a sentence; then the value,
@@ -22,10 +23,11 @@ __all__ = ["DISGUISE", "KINDS", "SPACED", "VERBS", "WORDS", "judged", "named_val
 Class = Literal["password", "secret", "pin", "weak"]
 
 WORDS = (
-    "passw", "passp", "passc", "_pass", "-pass", "pass=", "pass:", "pass\"", "pass'", "pass\\", "pass is", "pass to", "pass ->", "pass >", "dbpass",
-    "userpass", "rootpass", "smtppass", "adminpass", "redispass", "mysqlpass", "ftppass", "mailpass", "ldappass", "pgpass", "pwd", "secret",
-    "token", "key", "auth", "credential", "session", "cookie", "_pat", "-pat", "wif", "otp", "_pin", "-pin", "pincode", "pin_", "simpin",
-    "cardpin", "salt", "senha", "contrase", "user_pw", "_pw", "motdepasse",
+    "passw", "passp", "passc", "_pass", "-pass", "pass=", "pass:", "pass\"", "pass'", "pass\\", "pass is", "pass to",
+    "pass ->", "pass >", "dbpass", "userpass", "rootpass", "smtppass", "adminpass", "redispass", "mysqlpass", "ftppass",
+    "mailpass", "ldappass", "pgpass", "pwd", "secret", "token", "key", "auth", "credential", "session", "cookie", "_pat",
+    "-pat", "wif", "otp", "_pin", "-pin", "pincode", "pin_", "simpin", "cardpin", "salt", "senha", "contrase", "user_pw",
+    "_pw", "motdepasse",
 )  # fmt: skip
 """What an identifier of a secret holds, in small letters: few other words do, so that most texts have none of them."""
 
@@ -37,62 +39,72 @@ _LEFT = 64
 _REST = re.compile(r"[A-Za-z0-9_.\-$]{0,64}")
 _SPLIT = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 
-_PASSWORDS = frozenset(
-    "password passwd passwort passphrase pass pwd pw passcode passwrd pword senha contrasena contraseña userpass dbpass dbpassword"
-    " rootpassword userpassword pgpassword mypassword masterpassword".split()
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_PASSWORDS = _words(
+    "password passwd passwort passphrase pass pwd pw passcode passwrd pword senha contrasena contraseña userpass dbpass "
+    "dbpassword rootpassword userpassword pgpassword mypassword masterpassword"
 )
-_SECRETS = frozenset(
-    "secret secrets token apikey apitoken authtoken accesstoken secretkey privatekey accesskey clientsecret credential credentials"
-    " creds authkey apisecret appsecret bearer jwt wif encryptionkey signingkey masterkey refreshtoken idtoken bottoken sharedkey".split()
+_SECRETS = _words(
+    "secret secrets token apikey apitoken authtoken accesstoken secretkey privatekey accesskey clientsecret credential "
+    "credentials creds authkey apisecret appsecret bearer jwt wif encryptionkey signingkey masterkey refreshtoken idtoken "
+    "bottoken sharedkey"
 )
-_PINS = frozenset("otp totp pincode passcode onetimecode mfacode".split())
+_PINS = _words("otp totp pincode passcode onetimecode mfacode")
 # What is before "key": with these it is a secret one, with those it is none; with any other nobody knows.
-_SECRET_KEYS = frozenset(
-    "api secret private access auth authentication encryption encrypt decryption signing sign signature master account storage shared service admin root"
-    " license app application sdk write deploy jwt fernet aes hmac wg wireguard ssh rsa ed25519 webhook integration consumer"
-    " subscription function functions role rest security crypto cipher data vault session cookie token bot client server user team"
-    " project org organization ingest ingestion monitoring telemetry ca origin operator wallet signer owner deployer account age"
-    " routing events license pull push dev live prod production admin management server anon".split()
+_SECRET_KEYS = _words(
+    "api secret private access auth authentication encryption encrypt decryption signing sign signature master account "
+    "storage shared service admin root license app application sdk write deploy jwt fernet aes hmac wg wireguard ssh rsa "
+    "ed25519 webhook integration consumer subscription function functions role rest security crypto cipher data vault "
+    "session cookie token bot client server user team project org organization ingest ingestion monitoring telemetry ca "
+    "origin operator wallet signer owner deployer account age routing events license pull push dev live prod production "
+    "admin management server anon"
 )
-_OTHER_KEYS = frozenset(
-    "primary foreign public pub cache sort partition idempotency publishable map object dict row column index unique natural"
-    " composite hot arrow shortcut group query lookup hash default current next prev previous first last other parent ref i18n"
-    " translation locale event metric gpg pgp lang language config setting option registry value item entry field property attr"
-    " attribute state store storagekey react vue list sub super meta ctrl alt shift tab space enter escape esc any press down up"
-    " host known authorized dedupe dedup lock idx range min max redis search filter feature flag label message error json yaml"
-    " node path file dir name type class tag test websocket".split()
+_OTHER_KEYS = _words(
+    "primary foreign public pub cache sort partition idempotency publishable map object dict row column index unique "
+    "natural composite hot arrow shortcut group query lookup hash default current next prev previous first last other "
+    "parent ref i18n translation locale event metric gpg pgp lang language config setting option registry value item entry "
+    "field property attr attribute state store storagekey react vue list sub super meta ctrl alt shift tab space enter "
+    "escape esc any press down up host known authorized dedupe dedup lock idx range min max redis search filter feature "
+    "flag label message error json yaml node path file dir name type class tag test websocket"
 )
-_NOT_TOKENS = frozenset(
-    "max min input output total prompt completion num n special next page csrf xsrf pad eos bos unk stop sep cls mask start end"
-    " cached cache reasoning first last prev previous current punctuation syntax lexer parse parser word sub open close left right"
-    " cancellation cancel design color theme continuation pagination sync delta cursor resume abort new-line identifier keyword".split()
+_NOT_TOKENS = _words(
+    "max min input output total prompt completion num n special next page csrf xsrf pad eos bos unk stop sep cls mask start "
+    "end cached cache reasoning first last prev previous current punctuation syntax lexer parse parser word sub open close "
+    "left right cancellation cancel design color theme continuation pagination sync delta cursor resume abort new-line "
+    "identifier keyword"
 )
-_TAILS = frozenset(
-    "id ids name names file files filename path paths dir directory folder url uri urls link type types kind length len size count"
-    " counts limit limits ttl expiry expires expiration exp header headers policy endpoint endpoints hash hashed hashes prefix suffix"
-    " format version status state valid validity validator validation validate field fields input inputs label labels placeholder hint"
-    " hints rule rules regex pattern patterns min max error errors message messages msg required enabled disabled set list map mapping"
-    " store manager provider providers service services factory handler handlers source sources reset resets policy strength score"
-    " checker check checks confirm confirmation again changed at date time timestamp age days hours minutes seconds rotation index idx"
-    " position offset usage used use uses budget window cost price per rate rates code codes event events column columns attribute"
-    " attributes attr param params parameter parameters option options config settings schema class object obj model models table view"
-    " page form button screen dialog modal component context ref refs reference arn alias scope scopes role roles mode method methods"
-    " algorithm alg algo bits bytes encoding charset chars char separator sep delimiter func function fn callback cb test tests spec mock"
-    " fixture var variable env environment bucket buckets cache caches pool queue stream reader writer parser generator gen iter iterator"
-    " py pyc pyi js mjs jsx tsx rb go rs java kt swift php cpp hpp md txt json yaml yml toml html css scss svg png csv lock"
-    " exists missing invalid empty null none bool flag flags level order sort domain host hostname port server region zone account user"
-    " username users owner email mail issuer audience subject claims claim payload body request response req res data info details meta"
-    " metadata fingerprint thumbprint digest checksum public pub pem crt cert certificate hsm kms vault".split()
+_TAILS = _words(
+    "id ids name names file files filename path paths dir directory folder url uri urls link type types kind length len "
+    "size count counts limit limits ttl expiry expires expiration exp header headers policy endpoint endpoints hash hashed "
+    "hashes prefix suffix format version status state valid validity validator validation validate field fields input "
+    "inputs label labels placeholder hint hints rule rules regex pattern patterns min max error errors message messages msg "
+    "required enabled disabled set list map mapping store manager provider providers service services factory handler "
+    "handlers source sources reset resets policy strength score checker check checks confirm confirmation again changed at "
+    "date time timestamp age days hours minutes seconds rotation index idx position offset usage used use uses budget "
+    "window cost price per rate rates code codes event events column columns attribute attributes attr param params "
+    "parameter parameters option options config settings schema class object obj model models table view page form button "
+    "screen dialog modal component context ref refs reference arn alias scope scopes role roles mode method methods "
+    "algorithm alg algo bits bytes encoding charset chars char separator sep delimiter func function fn callback cb test "
+    "tests spec mock fixture var variable env environment bucket buckets cache caches pool queue stream reader writer "
+    "parser generator gen iter iterator py pyc pyi js mjs jsx tsx rb go rs java kt swift php cpp hpp md txt json yaml yml "
+    "toml html css scss svg png csv lock exists missing invalid empty null none bool flag flags level order sort domain "
+    "host hostname port server region zone account user username users owner email mail issuer audience subject claims "
+    "claim payload body request response req res data info details meta metadata fingerprint thumbprint digest checksum "
+    "public pub pem crt cert certificate hsm kms vault"
 )
-_NEUTRAL = frozenset(
-    "old new prod production dev development staging stage stg test live backup base value raw plain str string text b64 base64 hex tmp temp"
-    " primary secondary main default current legacy rw ro master slave replica local remote my the a b x y z final real actual"
-    " plaintext clear decrypted unencrypted".split()
+_NEUTRAL = _words(
+    "old new prod production dev development staging stage stg test live backup base value raw plain str string text b64 "
+    "base64 hex tmp temp primary secondary main default current legacy rw ro master slave replica local remote my the a b x "
+    "y z final real actual plaintext clear decrypted unencrypted"
 )
 
 
-_PASS_OF = frozenset(
-    "redis smtp mysql pg postgres psql root admin ftp ldap mail mqtt rabbit mongo sa app rpc ssh vpn wifi wlan imap bind jwt".split()
+_PASS_OF = _words(
+    "redis smtp mysql pg postgres psql root admin ftp ldap mail mqtt rabbit mongo sa app rpc ssh vpn wifi wlan imap bind jwt"
 )
 
 
@@ -188,8 +200,9 @@ _OPENED = re.compile(
     r"""(?x)
     \s{0,64}
     (?: [\[({] \s{0,8} ){0,2}
-    (?: (?:new\ |await\ )? (?: [A-Za-z_][\w.:]{0,40} )?? (?i: secret\w* | str | string | text | bytes | from | some | just | ok | literal | quote | value | password
-        | token | key | b64decode | decrypt | env | convertto-securestring\ (?:-string\ )? ) (?: \( \s{0,8} | (?<=\ ) ) (?: [A-Za-z_]\w{0,24} = )? ){0,2}
+    (?: (?:new\ |await\ )? (?: [A-Za-z_][\w.:]{0,40} )?? (?i: secret\w* | str | string | text | bytes | from | some | just | ok
+        | literal | quote | value | password | token | key | b64decode | decrypt | env | convertto-securestring\ (?:-string\ )? )
+        (?: \( \s{0,8} | (?<=\ ) ) (?: [A-Za-z_]\w{0,24} = )? ){0,2}
     (?P<prefix> [bBrRuUfF@$]{0,2} ) (?P<quote> "{3} | '{3} | ["'`] )
     """
 )
@@ -205,9 +218,10 @@ _SENTENCE = re.compile(
     [`"'*(<\[]{0,3} (?P<value> [^\s`"'<>]{6,512} )
     """
 )
-SPACED = frozenset(
-    "api access secret private client auth bearer refresh session bot encryption signing master service license"
-    " deploy account app admin root user db database webhook redis smtp mysql postgres ssh ftp ldap wifi vpn login email mail master staging production github gitlab sudo basic proxy mongo rabbitmq wallet".split()
+SPACED = _words(
+    "api access secret private client auth bearer refresh session bot encryption signing master service license deploy "
+    "account app admin root user db database webhook redis smtp mysql postgres ssh ftp ldap wifi vpn login email mail "
+    "master staging production github gitlab sudo basic proxy mongo rabbitmq wallet"
 )
 """What stands before a name of two words in prose: "api key", "redis pass"."""
 
@@ -323,17 +337,17 @@ def _value(text: str, begin: int, end: int, name: _Name) -> Span | None:
     if tight and (before in ("?", "&") or ("&" in text[at:stop] and before not in (" ", "\n", ""))):
         return _tested(text, at, _found(_QUERY_END, text, at, stop), name, firm=True)
     line = _starts_line(text, begin)
-    if whole and ((line and operator in ("=", ":", ":=", "=>")) or between["value"] is not None):
-        # A line of an environment file, of YAML, of properties: the value is all of it, but for an escape that ends a line.
-        if _ESCAPE.search(text, at, stop) is None:
-            if text[stop - 1] in "([{":
-                return None
-            stop = _trimmed(text, at, stop, ",;'\"")
-            # What closes at its end may belong to the program around it.
-            plain = _trimmed(text, at, stop)
-            if plain < stop and not _scrambled(text[at:stop]) and _tested(text, at, plain, name, firm=True) is None:
-                return None
-            return _tested(text, at, stop, name, firm=True)
+    is_line = whole and ((line and operator in ("=", ":", ":=", "=>")) or between["value"] is not None)
+    # A line of an environment file, of YAML, of properties: the value is all of it, but for an escape that ends a line.
+    if is_line and _ESCAPE.search(text, at, stop) is None:
+        if text[stop - 1] in "([{":
+            return None
+        stop = _trimmed(text, at, stop, ",;'\"")
+        # What closes at its end may belong to the program around it.
+        plain = _trimmed(text, at, stop)
+        if plain < stop and not _scrambled(text[at:stop]) and _tested(text, at, plain, name, firm=True) is None:
+            return None
+        return _tested(text, at, stop, name, firm=True)
     cut = _found(_BARE_END, text, at, stop)
     code = cut < stop and text[cut] in "([{"
     stop = _trimmed(text, at, cut)
@@ -381,7 +395,8 @@ def _after_blank(text: str, begin: int, end: int, at: int, name: _Name) -> Span 
 
 
 _LINE_BEGIN = re.compile(
-    r"[ \t]*(?:\d{1,6}[:\t\-→│| ]+)?[+\-*>|#•]{0,2}[ \t]*(?:export |set |env |-e |ENV |ARG |- )?(?:[A-Z][\w-]*[ ]){0,3}[\"'*\[$@:]{0,2}"
+    r"[ \t]*(?:\d{1,6}[:\t\-→│| ]+)?[+\-*>|#•]{0,2}[ \t]*"
+    r"(?:export |set |env |-e |ENV |ARG |- )?(?:[A-Z][\w-]*[ ]){0,3}[\"'*\[$@:]{0,2}"
 )
 
 
@@ -429,7 +444,8 @@ VERBS = frozenset(("pass", "Pass", "pat", "Pat", "key", "Key", "keys", "pin"))
 
 _LINK_WORD = re.compile(" (?:as|is|for) ", re.IGNORECASE)
 _SAID_BEFORE = re.compile(
-    r"(?i)(?<!\S)[\"'`(]?(?P<value>[^\s\"'`]{8,512})[\"'`)]?,?[ \t]+(?:as|is|for)[ \t]+(?:(?:the|my|our|your|a|an|new|this)[ \t]+)?(?:[a-z-]{1,20}[ \t]+){0,3}\Z"
+    r"(?i)(?<!\S)[\"'`(]?(?P<value>[^\s\"'`]{8,512})[\"'`)]?,?[ \t]+(?:as|is|for)[ \t]+"
+    r"(?:(?:the|my|our|your|a|an|new|this)[ \t]+)?(?:[a-z-]{1,20}[ \t]+){0,3}\Z"
 )
 
 
@@ -495,11 +511,12 @@ def _column(text: str, begin: int, end: int, name: _Name) -> Iterator[Span]:
 
 # ------------------------------------------------------------------------------------------------- the value
 
-_NOTHING = frozenset(
-    "true false null none nil undefined yes no on off string str number int integer boolean bool object array any unknown void never"
-    " bytes text char float double optional required enabled disabled default auto password passwd secret token key apikey api_key"
-    " username user admin root guest test testing demo value values hidden masked encrypted missing empty invalid expired basic bearer"
-    " digest oauth oauth2 jwt hmac rsa aes sha256 sha512 md5 public private local stdin prompt env file vault keychain keyring".split()
+_NOTHING = _words(
+    "true false null none nil undefined yes no on off string str number int integer boolean bool object array any unknown "
+    "void never bytes text char float double optional required enabled disabled default auto password passwd secret token "
+    "key apikey api_key username user admin root guest test testing demo value values hidden masked encrypted missing empty "
+    "invalid expired basic bearer digest oauth oauth2 jwt hmac rsa aes sha256 sha512 md5 public private local stdin prompt "
+    "env file vault keychain keyring"
 )
 _COMMON = re.compile(
     r"(?i)(?:pass(?:word|wd)?|secret|token|test|testing|example|demo|sample|change_?me|my_?pass(?:word)?|p@ssw[o0]rd|fake|foo(?:bar)?|bar|baz|s3cr[e3]t)[\W_]?\d{0,4}!?"
@@ -507,15 +524,17 @@ _COMMON = re.compile(
 _UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _HEX = re.compile(r"[0-9a-fA-F]{16,}")
 _PATH = re.compile(
-    r"(?:~|\.{1,2}|[A-Za-z]:)?[/\\][\w.@~+-]{1,64}(?:[/\\][\w.@~+ -]{0,64})*|[\w.=-]{1,64}(?:/[\w.=-]{1,64}){2,}/?|[\w-]{1,64}(?:\.[\w-]{1,32})*\.(?:py|js|ts|json|ya?ml|toml|txt|pem|key|crt|md|html?|env|sh|conf|cfg|ini|xml|log|go|rs|java|rb|php|lock)"
+    r"(?:~|\.{1,2}|[A-Za-z]:)?[/\\][\w.@~+-]{1,64}(?:[/\\][\w.@~+ -]{0,64})*|[\w.=-]{1,64}(?:/[\w.=-]{1,64}){2,}/?"
+    r"|[\w-]{1,64}(?:\.[\w-]{1,32})*\.(?:py|js|ts|json|ya?ml|toml|txt|pem|key|crt|md|html?|env|sh|conf|cfg|ini|xml|log|go|rs|java|rb|php|lock)"
 )
 _LINK = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]{1,20}://")
 _EXPRESSION = re.compile(
     r"""(?x)
       .* [\w\])] \( .*                                     # a call
-    | (?: this | self | process | os | req | request | res | ctx | config | settings | props | state | env | args | opts | options | params
-        | data | user | window | document | app | module | super | cls | local | var | vars | secrets | inputs | steps | github | each | module
-        ) [.\[?] .*                                             # a part of something
+    | (?: this | self | process | os | req | request | res | ctx | config | settings | props | state | env | args | opts
+        | options | params | data | user | window | document | app | module | super | cls | local | var | vars
+        | secrets | inputs | steps | github | each
+        | module ) [.\[?] .*                                             # a part of something
     | [A-Za-z_$][\w$]* (?: \?? \. [A-Za-z_$][\w$]* | \[ [^\]]* \] | -> \w+ | :: \w+ )+ !?       # dotted names
     | [A-Za-z_$][\w$.]* = [A-Za-z_$][\w$.]* [\w$] [=.(,;] .*                         # one assignment after the other
     | .* \$\{ .* | .* \{\{ .* | \$ [A-Za-z_{(.] .* | % [A-Za-z_]+ %? | .* %\( .* | .* %[sd] .* | & \w .*
@@ -538,8 +557,8 @@ def turns(text: str) -> float:
     """
     Return how often a text changes between small letters, capitals, digits and other signs, for each of its characters.
 
-    Random text does so at every second character, words and names hardly ever; a capital before small letters begins a word and is
-    no change.
+    Random text does so at every second character, words and names hardly ever; a capital before small letters begins a word
+    and is no change.
     """
     count, last = 0, ""
     for char in text:
@@ -668,7 +687,7 @@ def _is_name(value: str) -> bool:
 
 
 _VOWELS = frozenset("aeiouyAEIOUY")
-_SPOKEN = frozenset("http https html xhtml grpc mysql psql pgsql xpng dhcp wpdb csrf xsrf hdfs mtls sftp smtp".split())
+_SPOKEN = _words("http https html xhtml grpc mysql psql pgsql xpng dhcp wpdb csrf xsrf hdfs mtls sftp smtp")
 
 
 def _random_part(value: str) -> bool:

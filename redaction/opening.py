@@ -1,8 +1,8 @@
 """
 What of a serialised record is worth opening: a look at its bytes that says so, before any of its strings is.
 
-Nearly all records hold nothing, and to parse and walk them all would cost more than everything else together. The look may say yes
-too often, never no where there is something: `Engine.find` finds nothing in the strings of a record of which no was said.
+Nearly all records hold nothing, and to parse and walk them all would cost more than everything else together. The look may say
+yes too often, never no where there is something: `Engine.find` finds nothing in the strings of a record of which no was said.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _WORD = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ01234567
 
 
 def opener(literal: str, rules: Iterable[Rule]) -> Opener:
-    """Return what looks at where a literal stands; for a rule whose form JSON may spell otherwise to find the literal is enough."""
+    """Return what looks at where a literal stands; for a rule whose form JSON may spell otherwise the literal is enough."""
     size = len(literal)
     rules = list(rules)
     known: list[_Test] | None = None
@@ -149,7 +149,7 @@ def _plain_tokens(tokens: Any) -> bool:
 
 
 def _plain_set(items: Any) -> bool:
-    """Return whether a set has characters that are spelled as they are; those of it that are not must be few enough not to matter."""
+    """Return whether a set has characters that are spelled as they are; those of it that are not must be too few to matter."""
     for kind, value in items:
         name = str(kind)
         if name == "CATEGORY" and str(value).endswith("_SPACE"):
@@ -163,7 +163,8 @@ _WORD_REST = re.compile(rb"[a-z0-9_.\-$]{0,64}")
 _NAME_BYTES = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-$"
 # After a name, in serialised text: a sign (behind quotes and brackets, escaped or not) and something like a value …
 _SIGN = re.compile(
-    rb"(?:\\*[\"'`*_\])/]|[ \t]|\\[rnt][ \t]*(?=\\*[\"'{])){0,24}(?:\\*[:=>|?<{%&\[-]|,\s{0,4}\\*[\"'`b]|\\u003)(?=[^\n]{0,120}?[^\s\\\"'`,;(){}\[\]]{4})"
+    rb"(?:\\*[\"'`*_\])/]|[ \t]|\\[rnt][ \t]*(?=\\*[\"'{])){0,24}"
+    rb"(?:\\*[:=>|?<{%&\[-]|,\s{0,4}\\*[\"'`b]|\\u003)(?=[^\n]{0,120}?[^\s\\\"'`,;(){}\[\]]{4})"
 )
 _LONG = re.compile(rb"[^\n]{0,24}?(?=[^\s\\\"'`,;(){}]{0,40}\d)[^\s\\\"'`,;(){}]{16}")
 # … or a blank and then a quoted value, or a number somewhere in what follows: passwords and keys in prose have one.

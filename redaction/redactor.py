@@ -181,8 +181,8 @@ class SecretRedactor:
         self._session = ""
         self._marks = bytearray(1 << (_BITS - 3))
         self._learned = False
-        self._counts: dict[str, Counter[str]] = {}
-        self._told: dict[str, int] = {}
+        self._counts: dict[tuple[str, str], Counter[str]] = {}
+        self._told: dict[tuple[str, str], int] = {}
         self._named: dict[tuple[str, ...], bool] = {}
         self._columns: dict[tuple[str, ...], bool] = {}
         self._streams = Streams()
@@ -245,17 +245,21 @@ class SecretRedactor:
         registry, session = self.registry, self._session
         self._streams.settle((value, registry.rule_of(value) or "") for value in registry.spreading)
         counts: Counter[str] = Counter()
-        told = self._told.get(session, 0)
+        scope, told = (session, ""), 0
         for number, record in enumerate(records):
+            if not number:
+                # What a session's records were made of may be gone through after them.
+                scope = (session, record.kind)
+                told = self._told.get(scope, 0)
             new = self._guarded(self._apply, record)
             if self._found:
                 counts.update(self.registry.rule_of(edit.hit.value) or edit.hit.rule for edit in self._found)
                 if number >= told and self._report is not None:
                     # A session may be gone through more than once, and not to its end.
                     self._tell(self._report, session, record, self._found)
-                    told = self._told[session] = number + 1
+                    told = self._told[scope] = number + 1
             yield new
-        self._counts[session] = counts
+        self._counts[scope] = counts
 
     def file(self, lines: Iterable[bytes], /, *, whole: bool) -> Iterator[bytes]:
         """Yield a file of a session that was learned without what is secret, line by line, or as a `whole`."""
@@ -271,7 +275,11 @@ class SecretRedactor:
 
     def counts(self, session_id: str, /) -> Mapping[str, int]:
         """Return what was taken out of a session that was applied to its end, by rule, and how often."""
-        return self._counts.get(session_id, {})
+        total: Counter[str] = Counter()
+        for (session, _), counts in self._counts.items():
+            if session == session_id:
+                total += counts
+        return total
 
     def gate(self) -> Gate:
         """Return the gate of a run that begins."""

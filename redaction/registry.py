@@ -187,10 +187,10 @@ class Registry:
             yield from met
             return
         at = count = 0
-        for start, forms in sorted(met, key=lambda one: one[0]):
+        for start, those in sorted(met, key=lambda one: one[0]):
             count += len(data[at:start].decode("utf-8", "surrogatepass"))
             at = start
-            yield count, forms
+            yield count, those
 
     def _changed(self) -> None:
         self._looks = any(known.spreads for known in self._known.values())

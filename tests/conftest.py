@@ -107,6 +107,12 @@ def datasets_python() -> Path:
     return _peer("SATCHEL_PEER_DATASETS")
 
 
+@pytest.fixture(scope="session")
+def readers_python() -> Path:
+    """Return the Python that has claude-code-log and agentsview, or skip."""
+    return _peer("SATCHEL_PEER_READERS")
+
+
 def _peer(variable: str) -> Path:
     given = os.environ.get(variable)
     if given and Path(given).exists():

@@ -1,7 +1,8 @@
 """
 The command line: one module a command, found by name when it is called.
 
-No logic lives here: a command reads its options, calls the library, and prints.
+No logic lives here: a command reads its options, calls the library, and prints. click is loaded only for words that are not
+plainly what a command declares (`satchel.cli.declare`).
 """
 
 from __future__ import annotations
@@ -12,15 +13,17 @@ import os
 import sys
 from contextlib import suppress
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import click
-
-import satchel
 from satchel import stopping
+from satchel.cli.running import aside
 from satchel.errors import SatchelError
 
-__all__ = ["aside", "cli", "main", "run"]
+if TYPE_CHECKING:
+    from satchel.cli.declare import Command
+    from satchel.cli.explained import cli
+
+__all__ = ["COMMANDS", "cli", "complain", "declared", "main", "run"]
 
 # Name -> module and the line of help; nothing is imported to list them.
 COMMANDS = {
@@ -36,68 +39,12 @@ COMMANDS = {
 }
 
 
-STRICT, PROBLEMS = "satchel.strict", "satchel.problems"
-"""Under these names the run's context keeps whether --strict was given, and whether a problem was met."""
+def __getattr__(name: str) -> Any:
+    if name != "cli":
+        raise AttributeError(f"module 'satchel.cli' has no attribute {name!r}")
+    from satchel.cli.explained import cli
 
-
-class Command(click.Command):
-    """A command that takes no empty option value for "not given"."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        rest = super().parse_args(ctx, args)
-        for param in self.params:
-            value = ctx.params.get(param.name or "")
-            values = value if isinstance(value, tuple) else (value,)
-            if any(item == "" for item in values):
-                name = param.opts[-1] if isinstance(param, click.Option) else param.human_readable_name
-                raise click.UsageError(f"{name} is empty: give a value, or leave it out.", ctx)
-        return rest
-
-    def invoke(self, ctx: click.Context) -> Any:
-        status = super().invoke(ctx)
-        told = ctx.find_root().meta
-        return 3 if not status and told.get(STRICT) and told.get(PROBLEMS) else status
-
-
-class _Commands(click.Group):
-    """The commands, each imported when it is called."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(COMMANDS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in COMMANDS:
-            return None
-        found = import_module(COMMANDS[cmd_name][0]).command
-        assert isinstance(found, click.Command)
-        return found
-
-    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
-        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
-            from difflib import get_close_matches
-
-            near = get_close_matches(args[0], COMMANDS, 1)
-            raise click.UsageError(f"there is no command {args[0]!r}" + (f"; did you mean {near[0]}?" if near else "."), ctx)
-        return super().resolve_command(ctx, args)
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, summary) for name, (_, summary) in COMMANDS.items()])
-
-
-@click.group(
-    cls=_Commands,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    invoke_without_command=True,
-    epilog="Example: satchel export backup.jsonl",
-)
-@click.version_option(satchel.__version__, "--version", prog_name="satchel", message="%(prog)s %(version)s")
-@click.pass_context
-def cli(ctx: click.Context) -> None:
-    """Read AI-agent sessions from where agents leave them, convert them, and guard them."""
-    if ctx.invoked_subcommand is None:
-        aside(ctx.get_help())
-        ctx.exit(2)
+    return cli
 
 
 def main(args: list[str] | None = None) -> None:
@@ -127,12 +74,6 @@ def _open_streams() -> None:
         sys.stdout = open(os.open(os.devnull, os.O_RDONLY), "w", encoding="utf-8")  # noqa: SIM115
 
 
-def aside(line: str | bytes) -> None:
-    """Print a line on standard error; a run whose messages can't be written, or are not wanted any more, goes on."""
-    with suppress(OSError, ValueError):
-        click.echo(line, err=True)
-
-
 def run(args: list[str]) -> int:
     """Run one command and return its exit status; whatever goes wrong becomes one sentence on standard error."""
     stopping.begin()
@@ -141,11 +82,11 @@ def run(args: list[str]) -> int:
             return _run(args)
         finally:
             _clean()
-    except (KeyboardInterrupt, click.Abort, stopping.Stopped) as stop:
+    except (KeyboardInterrupt, stopping.Stopped) as stop:
         _clean()
         stopping.over()
         status = stop.status if isinstance(stop, stopping.Stopped) else 130
-        _complain(args, "interrupted; nothing half-written is under its final name", status)
+        complain(args, "interrupted; nothing half-written is under its final name", status)
         return status
     finally:
         stopping.over()
@@ -153,47 +94,55 @@ def run(args: list[str]) -> int:
 
 def _run(args: list[str]) -> int:
     try:
-        status = cli.main(args=args, prog_name="satchel", standalone_mode=False)
+        status = _called(args)
         sys.stdout.flush()
-        return status if isinstance(status, int) else 0
-    except click.exceptions.Exit as stop:
-        return stop.exit_code
-    except click.ClickException as error:
-        # Wrong words: 2, whatever exception click chose for them.
-        if isinstance(error, click.UsageError) and error.ctx is not None and "--log-json" not in args:
-            aside(f"Usage: {' '.join(error.ctx.get_usage().split()[1:])}")
-            aside(f"Try 'satchel {error.ctx.info_name} --help'." if error.ctx.parent else "Try 'satchel --help'.")
-        _complain(args, error.format_message(), 2)
-        return 2
-    except click.Abort:
-        raise  # It is no failure: `run` has the word for it.
+        return status
     except SatchelError as error:
         _trace(args)
-        _complain(args, error.message, error.exit_code)
+        complain(args, error.message, error.exit_code)
         return error.exit_code
     except BrokenPipeError:
         # Whoever read the output has enough of it.
         _forget_output()
         return 1
     except MemoryError:
-        _complain(args, "the machine has not enough memory for this", 1)
+        complain(args, "the machine has not enough memory for this", 1)
         return 1
     except OSError as error:
         _trace(args)
         if error.filename is not None:
-            _complain(args, f"{error.filename}: {error.strerror or error}", 1)
+            complain(args, f"{error.filename}: {error.strerror or error}", 1)
         elif error.errno == errno.ENOENT:
             # Nothing but asking for the current folder fails so without a name.
-            _complain(args, "the current folder is gone, and a path is relative to it: give full paths", 1)
+            complain(args, "the current folder is gone, and a path is relative to it: give full paths", 1)
         else:
             _forget_output()
-            _complain(args, f"the output: {error.strerror or error}", 1)
+            complain(args, f"the output: {error.strerror or error}", 1)
         return 1
     except Exception as error:
         _trace(args)
         what = f"{type(error).__name__}: {error}"
-        _complain(args, f"an error in Satchel itself: {what} (run with --debug for its place, and report it)", 1)
+        complain(args, f"an error in Satchel itself: {what} (run with --debug for its place, and report it)", 1)
         return 1
+
+
+def _called(args: list[str]) -> int:
+    """Call the command that the words name, with what they say; words that are not plain are click's to read, or to refuse."""
+    # With this variable set, a shell asks how a word may go on.
+    if args and args[0] in COMMANDS and "_SATCHEL_COMPLETE" not in os.environ:
+        command = declared(args[0])
+        values = command.read(args[1:])
+        if values is not None:
+            return command(**values)
+    from satchel.cli.explained import call
+
+    return call(args)
+
+
+def declared(name: str) -> Command:
+    """Return the command of this name as its module declares it."""
+    found: Command = import_module(COMMANDS[name][0]).command
+    return found
 
 
 def _trace(args: list[str]) -> None:
@@ -215,7 +164,8 @@ def _clean() -> None:
         sources.forget_stdin()
 
 
-def _complain(args: list[str], message: str, status: int) -> None:
+def complain(args: list[str], message: str, status: int) -> None:
+    """Say on standard error, as a sentence or as an event, why the run that was given these words ends with this status."""
     if "--log-json" in args:
         from satchel.cli._output import safe_json
         from satchel.events import Failed, as_dict

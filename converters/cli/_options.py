@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import click
-
-from satchel.cli import STRICT
+from satchel.cli.declare import option
 
 if TYPE_CHECKING:
     from satchel.selection import Selection
@@ -19,34 +17,28 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 def _all(options: list[Callable[[Function], Function]]) -> Callable[[Function], Function]:
     def add(function: Function) -> Function:
-        for option in reversed(options):
-            function = option(function)
+        for add_one in reversed(options):
+            function = add_one(function)
         return function
 
     return add
-
-
-def _strict(ctx: click.Context, param: click.Parameter, value: bool) -> None:
-    ctx.find_root().meta[STRICT] = value
 
 
 def sources(function: Function) -> Function:
     """Add the options that say which stores are read."""
     return _all(
         [
-            click.option(
+            option(
                 "--from",
                 "from_",
                 multiple=True,
                 metavar="hermes|claude|codex|legacy|PATH|-",
                 help="Where to read: an agent's name, a store, a folder, an export, or - for standard input. May be repeated.",
             ),
-            click.option("--profile", metavar="NAME|all", help="A named profile of Hermes, `default`, or `all`."),
-            click.option(
+            option("--profile", metavar="NAME|all", help="A named profile of Hermes, `default`, or `all`."),
+            option(
                 "--strict",
-                is_flag=True,
-                expose_value=False,
-                callback=_strict,
+                flag=True,
                 help="End with status 3 when anything was not as it should be, a damaged line too.",
             ),
         ]
@@ -57,16 +49,16 @@ def events(function: Function) -> Function:
     """Add the options that say what is told on standard error."""
     return _all(
         [
-            click.option("-q", "--quiet", is_flag=True, help="Tell errors only."),
-            click.option("--log-json", is_flag=True, help="Tell events as JSON lines on standard error."),
-            click.option("--debug", is_flag=True, help="Show where an error comes from."),
+            option("-q", "--quiet", flag=True, help="Tell errors only."),
+            option("--log-json", flag=True, help="Tell events as JSON lines on standard error."),
+            option("--debug", flag=True, help="Show where an error comes from."),
         ]
     )(function)
 
 
 def json_output(function: Function) -> Function:
     """Add --json."""
-    return click.option("--json", "as_json", is_flag=True, help="Print JSON.")(function)
+    return option("--json", "as_json", flag=True, help="Print JSON.")(function)
 
 
 # Option, metavar, help. `Selection` checks the values, so that library and command line say the same.
@@ -106,24 +98,24 @@ def filters(*, live: bool = False, archived: bool = False) -> Callable[[Function
         archived: It leaves archived ones out unless asked: add --include-archived.
     """
     options: list[Callable[[Function], Function]] = [
-        click.option(
+        option(
             "--session-id", "session_ids", multiple=True, metavar="ID", help="A session by its id or a unique prefix. Repeatable."
         ),
-        click.option("--source", multiple=True, metavar="NAME", help="Source, exactly (cli, telegram, …). Repeatable."),
-        click.option("--exclude-source", multiple=True, metavar="NAME", help="Not this source. Repeatable."),
-        click.option(
+        option("--source", multiple=True, metavar="NAME", help="Source, exactly (cli, telegram, …). Repeatable."),
+        option("--exclude-source", multiple=True, metavar="NAME", help="Not this source. Repeatable."),
+        option(
             "--agent",
             multiple=True,
             metavar="NAME",
             help="Who wrote it: hermes, claude, codex, or a plug-in's agent. Repeatable.",
         ),
-        click.option("--pinned", is_flag=True, help="Pinned sessions only."),
+        option("--pinned", flag=True, help="Pinned sessions only."),
     ]
     if live:
-        options.append(click.option("--include-live", is_flag=True, help="With filters: live sessions too."))
+        options.append(option("--include-live", flag=True, help="With filters: live sessions too."))
     if archived:
-        options.append(click.option("--include-archived", is_flag=True, help="Archived (hidden) sessions too."))
-    options += [click.option(name, metavar=metavar, help=text) for name, metavar, text in _FILTERS]
+        options.append(option("--include-archived", flag=True, help="Archived (hidden) sessions too."))
+    options += [option(name, metavar=metavar, help=text) for name, metavar, text in _FILTERS]
     return _all(options)
 
 

@@ -10,9 +10,7 @@ from contextlib import suppress
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-import click
-
-from satchel.cli import PROBLEMS, aside
+from satchel.cli.running import Run, aside, echo
 from satchel.events import Event, Problem, Progress, RunStarted, Said, StoreOpened, as_dict
 from satchel.naming import display_width, terminal_line
 from satchel.wording import count, wrapped
@@ -27,7 +25,6 @@ _TOLD = {"warning": 5, "loss": 20}
 _TOLD_IN_ALL = 200
 # What differs in two messages of one kind: what is quoted, and words with digits (ids, rows, offsets).
 _PARTICULAR = r"""'[^']*'|"[^"]*"|[^\s'"(),;]*[0-9][^\s'"(),;]*"""
-_LOGGING = "satchel.log_json"
 
 
 class Teller:
@@ -48,12 +45,10 @@ class Teller:
         self._draw = not quiet and not log_json and sys.stderr is not None and sys.stderr.isatty()
 
     def __enter__(self) -> Teller:
-        if self._log_json:
-            context = click.get_current_context(silent=True)
-            if context is not None:
-                # What is only said, too, is then an event (see `say`).
-                context.find_root().meta[_LOGGING] = True
-                self(RunStarted(context.info_name or ""))
+        if self._log_json and Run.now is not None:
+            # What is only said, too, is then an event (see `say`).
+            Run.now.log_json = True
+            self(RunStarted(Run.now.command))
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
@@ -129,8 +124,8 @@ class Teller:
 
 def note(event: Event) -> None:
     """Keep in mind whether a problem was met, for --strict."""
-    if isinstance(event, Problem) and (context := click.get_current_context(silent=True)) is not None:
-        context.find_root().meta[PROBLEMS] = True
+    if isinstance(event, Problem) and Run.now is not None:
+        Run.now.problems = True
 
 
 class _Kind:
@@ -146,8 +141,7 @@ class _Kind:
 
 def say(message: str) -> None:
     """Print one line for a person on standard error; with --log-json, the event of it."""
-    context = click.get_current_context(silent=True)
-    if context is not None and context.find_root().meta.get(_LOGGING):
+    if Run.now is not None and Run.now.log_json:
         aside(safe_json(as_dict(Said(message))))
         return
     aside(f"satchel: {terminal_line(message)}")
@@ -181,13 +175,15 @@ def put(*parts: tuple[str, str]) -> None:
     Styles show on a terminal only, and not where NO_COLOR is set.
     """
     plain = columns() is None or bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") == "dumb"
-    click.echo("".join(text if plain or not style else _styled(text, style) for text, style in parts), color=not plain)
+    echo("".join(text if plain or not style else _styled(text, style) for text, style in parts), color=not plain)
 
 
 def _styled(text: str, style: str) -> str:
+    from click import style as styled
+
     words = style.split()
     colour = next((word for word in words if word not in ("dim", "bold")), None)
-    return click.style(text, fg=colour, dim="dim" in words or None, bold="bold" in words or None)
+    return styled(text, fg=colour, dim="dim" in words or None, bold="bold" in words or None)
 
 
 # What JSON may hold as it stands, and a terminal would act upon; in JSON these can only be inside a string.
@@ -208,7 +204,7 @@ def safe_json(value: Any) -> bytes:
 
 def print_json(value: Any) -> None:
     """Print a value as one line of JSON on standard output, in UTF-8 whatever the locale."""
-    click.echo(safe_json(value))
+    echo(safe_json(value))
 
 
 def print_facts(facts: Iterable[tuple[str, str]], *, indent: int = 2, label: int = 0) -> None:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import click
-
 from satchel.cli._output import say
+from satchel.cli.declare import option
 
 if TYPE_CHECKING:
     from satchel.events import Listener
@@ -29,36 +28,36 @@ def redaction(*, removes: bool = True) -> Callable[[Function], Function]:
         removes: The command takes secrets out; otherwise it only looks, and options about what comes in their place are left out.
     """
     options: list[Callable[[Function], Function]] = [
-        click.option("--rules", "rules_from", multiple=True, metavar="FILE", help="Rules of your own (TOML). Repeatable."),
-        click.option("--no-rule", multiple=True, metavar="ID", help="Leave a rule out, by its id. Repeatable."),
-        click.option(
+        option("--rules", "rules_from", multiple=True, metavar="FILE", help="Rules of your own (TOML). Repeatable."),
+        option("--no-rule", multiple=True, metavar="ID", help="Leave a rule out, by its id. Repeatable."),
+        option(
             "--allow",
             multiple=True,
             metavar="FILE",
             help="What may stay: a value, a placeholder, regex:PATTERN or rule:ID a line. Repeatable.",
         ),
-        click.option(
+        option(
             "--secrets-from",
             multiple=True,
             metavar="FILE|env|hermes",
             help="Remove these values wherever they are: those of a .env, JSON, netrc or a list; of environment variables with "
             "sensitive names; of Hermes' own .env and auth.json. Repeatable.",
         ),
-        click.option(
+        option(
             "--also",
             multiple=True,
             metavar=_PACKS,
             help="Personal data too: user names of homes, e-mail addresses, host names, telephone numbers, public IP addresses. "
             "Repeatable.",
         ),
-        click.option(
+        option(
             "--level",
-            type=click.Choice(["tokens", "default", "strict"]),
+            choices=("tokens", "default", "strict"),
             help="tokens: what is surely a secret. strict: personal data and media too. [default]",
         ),
-        click.option("--redact-config", metavar="FILE", help="Take these settings from FILE, not from your own redact.toml."),
-        click.option("--report", metavar="FILE", help="Write what was found, in numbers, as JSON that only you may read."),
-        click.option(
+        option("--redact-config", metavar="FILE", help="Take these settings from FILE, not from your own redact.toml."),
+        option("--report", metavar="FILE", help="Write what was found, in numbers, as JSON that only you may read."),
+        option(
             "--verify-with",
             multiple=True,
             metavar="gitleaks|betterleaks|trufflehog",
@@ -67,21 +66,17 @@ def redaction(*, removes: bool = True) -> Callable[[Function], Function]:
     ]
     if removes:
         options += [
-            click.option("--skeleton", is_flag=True, help="Leave no text at all: roles, times, tools, tokens and sizes only."),
-            click.option(
-                "--drop-media", is_flag=True, help="Put a note of kind and size in the place of pictures, fonts and sounds."
-            ),
+            option("--skeleton", flag=True, help="Leave no text at all: roles, times, tools, tokens and sizes only."),
+            option("--drop-media", flag=True, help="Put a note of kind and size in the place of pictures, fonts and sounds."),
         ]
     options += [
-        click.option(
-            "--tag-key-file", metavar="FILE", help="The key (32 bytes) of the tags in placeholders. [your own, made once]"
-        ),
-        click.option("--fresh-tags", is_flag=True, help="Make tags that can't be compared with those of other runs."),
+        option("--tag-key-file", metavar="FILE", help="The key (32 bytes) of the tags in placeholders. [your own, made once]"),
+        option("--fresh-tags", flag=True, help="Make tags that can't be compared with those of other runs."),
     ]
 
     def add(function: Function) -> Function:
-        for option in reversed(options):
-            function = option(function)
+        for add_one in reversed(options):
+            function = add_one(function)
         return function
 
     return add

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import click
-
-from satchel.cli import Command
+from satchel.cli import declare
 from satchel.cli._options import events, json_output, sources
 from satchel.cli._output import Teller, columns, note, print_facts, print_json, put, say
 from satchel.naming import terminal_line
@@ -16,7 +14,7 @@ from satchel.wording import count, size, wrapped
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from satchel.diagnosis import Checked, Diagnosis, Reason
+    from satchel.diagnosis import Checked, Diagnosis, OnlyInFiles, Reason
     from satchel.events import Event
 
 __all__ = ["command"]
@@ -24,9 +22,9 @@ __all__ = ["command"]
 _SHOWN = 12
 
 
-@click.command(cls=Command, name="doctor", epilog="Example: satchel doctor --quick")
-@click.option(
-    "--quick", is_flag=True, help="Do not read every page of the sessions and messages: on a store of many GB that takes a while."
+@declare.command(name="doctor", epilog="Example: satchel doctor --quick")
+@declare.option(
+    "--quick", flag=True, help="Do not read every page of the sessions and messages: on a store of many GB that takes a while."
 )
 @sources
 @json_output
@@ -128,7 +126,11 @@ def _facts(store: Checked) -> list[tuple[str, str]]:
         facts += [("open in", _holders(store))]
     counts = ((figures.live, "live"), (figures.archived, "archived"), (figures.pinned, "pinned"))
     facts.append(("sessions", _counted(figures.sessions, counts)))
-    facts.append(("messages", _counted(figures.messages, ((figures.compacted, "compacted"), (figures.rewound, "taken back")))))
+    taken_back = figures.rewound - figures.beside
+    hidden = ((figures.compacted, "compacted"), (taken_back, "taken back"), (figures.beside, "beside the main line"))
+    facts.append(("messages", _counted(figures.messages, hidden)))
+    if store.only_in_files is not None:
+        facts.append(("only in files", _only(store.only_in_files)))
     if store.unknown:
         facts.append(("not known", _unknown(store)))
     if store.format == "hermes":
@@ -141,6 +143,15 @@ def _facts(store: Checked) -> list[tuple[str, str]]:
             ("other files", _legacy(store)),
         ]
     return facts
+
+
+def _only(found: OnlyInFiles) -> str:
+    """Say what the database of the same home lacks of what is in files."""
+    whole = f"{count(found.sessions, 'session')} with {count(found.messages, 'message')}"
+    if found.parts is None:
+        return f"{whole}; what else the database lacks was not looked for (--quick)"
+    parts = f"{count(found.messages_of_parts or 0, 'message')} of {count(found.parts, 'session')}"
+    return f"{whole}; {parts} that the database holds too"
 
 
 def _unknown(store: Checked) -> str:

@@ -6,13 +6,12 @@ import os
 import sys
 from typing import Any
 
-import click
-
 import satchel
-from satchel.cli import Command
+from satchel.cli import declare
 from satchel.cli._options import chosen, events, filters, json_output, sources
 from satchel.cli._output import Teller, print_json, say, say_left_out
 from satchel.cli._redaction import given, protected, redaction, tell_removed
+from satchel.cli.running import echo
 from satchel.errors import RedactionError, UsageError
 from satchel.wording import argument, count
 
@@ -21,33 +20,39 @@ __all__ = ["command"]
 _SHOWN = 100
 
 
-@click.command(
-    cls=Command,
+@declare.command(
     name="export",
     epilog="Example: satchel export telegram.jsonl --source telegram --newer-than 30d",
 )
-@click.argument("output", required=False)
-@click.option("--format", "format_", default="jsonl", metavar="NAME", help="Output format; `satchel formats` lists them. [jsonl]")
-@click.option(
+@declare.argument("output", required=False)
+@declare.option(
+    "--format", "format_", default="jsonl", metavar="NAME", help="Output format; `satchel formats` lists them. [jsonl]"
+)
+@declare.option(
     "--only",
     metavar="user-prompts",
     help="Just what people typed, one JSON line a prompt; goes to standard output without OUTPUT.",
 )
-@click.option(
+@declare.option(
     "--lineage",
-    type=click.Choice(["single", "logical"]),
+    choices=("single", "logical"),
     default="single",
     help="`logical` joins the segments of a compressed conversation into one. [single]",
 )
-@click.option("--raw", is_flag=True, help="jsonl: put the original lines of sessions that come from logs into their records too.")
-@click.option("--redact", is_flag=True, help="Take secrets out, in every field; see docs/redaction.md.")
-@click.option("--no-redact", is_flag=True, help="Leave secrets in, where a format takes them out by default.")
+@declare.option("--raw", flag=True, help="jsonl: put the original lines of sessions that come from logs into their records too.")
+@declare.option("--redact", flag=True, help="Take secrets out, in every field; see docs/redaction.md.")
+@declare.option("--no-redact", flag=True, help="Leave secrets in, where a format takes them out by default.")
 @redaction()
-@click.option("--no-manifest", is_flag=True, help="Write no manifest, and in a folder no SHA256SUMS.")
-@click.option("--force", is_flag=True, help="Overwrite what is there.")
-@click.option("-n", "--dry-run", is_flag=True, help="List what would be written, and write nothing.")
-@click.option(
-    "--stamp", is_flag=True, help="Note the time of the export in the manifest; without it, equal runs give equal bytes."
+@declare.option("--no-manifest", flag=True, help="Write no manifest, and in a folder no SHA256SUMS.")
+@declare.option("--force", flag=True, help="Overwrite what is there.")
+@declare.option(
+    "-n",
+    "--dry-run",
+    flag=True,
+    help="List what would be written, and write nothing. Sessions are not read whole, so damage inside of them is not known.",
+)
+@declare.option(
+    "--stamp", flag=True, help="Note the time of the export in the manifest; without it, equal runs give equal bytes."
 )
 @sources
 @filters(live=True)
@@ -189,7 +194,10 @@ def _tell_others(stores: list[Any], quiet: bool) -> None:
     profiles = sum(store.reader == "hermes" for store in left)
     if profiles:
         say(f"{profiles} more Hermes profile{'s are' if profiles > 1 else ' is'} here; --profile all takes them too")
-    agents = sorted({store.reader for store in left} - {"hermes"})
+    for store in left:
+        if store.fault is not None:
+            say(f"there may be sessions of {store.reader} in {store.path}, which can't be read: {store.fault}")
+    agents = sorted({store.reader for store in left if store.fault is None} - {"hermes"})
     if agents:
         names = " and ".join(filter(None, (", ".join(agents[:-1]), agents[-1])))
         say(f"sessions of {names} are here too; {' '.join(f'--from {name}' for name in agents)} takes them")
@@ -231,12 +239,12 @@ def _show_plan(stores: list[Any], selection: Any, lineage: str, tell: Teller, as
     from satchel.selection import Tally
     from satchel.sources import open_all
     from satchel.timetext import local
-    from satchel.views import settled
+    from satchel.views import Losses, settled
 
-    def look(private: bool) -> tuple[list[tuple[Any, list[str]]], Tally]:
-        tally = Tally()
+    def look(private: bool) -> tuple[list[tuple[Any, list[str]]], Tally, int]:
+        tally, hear = Tally(), Losses(tell)
         with ExitStack() as stack:
-            opened = list(open_all(stack, stores, listen=tell, private=private))
+            opened = list(open_all(stack, stores, listen=hear, private=private))
             mode: pipeline.LineageMode = "logical" if lineage == "logical" else "single"
             plans = pipeline.plan(opened, selection, ended_only=not selection.takes_live, lineage=mode, tally=tally)
             rows = [
@@ -247,19 +255,21 @@ def _show_plan(stores: list[Any], selection: Any, lineage: str, tell: Teller, as
             ]
             for _, store in opened:
                 store.check()
-        return rows, tally
+        return rows, tally, hear.lost
 
-    rows, tally = settled(look, tell)
+    rows, tally, lost = settled(look, tell)
     if as_json:
         print_json([{"session_id": i.id, "source": i.source, "title": i.title, "segments": ids} for i, ids in rows])
     else:
         for info, ids in rows[:_SHOWN]:
             more = f"  ({len(ids)} segments)" if len(ids) > 1 else ""
             title = f"  {info.title}" if info.title else ""
-            click.echo(terminal_line(f"{info.id}  {info.source or ''}  {local(info.started_at)}{title}{more}"))
+            echo(terminal_line(f"{info.id}  {info.source or ''}  {local(info.started_at)}{title}{more}"))
         if len(rows) > _SHOWN:
-            click.echo(f"… and {len(rows) - _SHOWN} more")
+            echo(f"… and {len(rows) - _SHOWN} more")
     words = selection.describe()
     say(f"{count(len(rows), 'session')} would be written" + (f" ({words})" if words else "") + "; nothing was written")
+    if rows:
+        say("what is damaged inside of them is not known: only a run that writes reads them whole")
     say_left_out(tally)
-    return 0
+    return 3 if lost else 0

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import click
-
-from satchel.cli import Command
+from satchel.cli import declare
 from satchel.cli._options import events, json_output
 from satchel.cli._output import Teller, columns, print_json, print_table
 
 __all__ = ["command"]
 
 
-@click.command(cls=Command, name="formats", epilog="Example: satchel formats --json")
+@declare.command(name="formats", epilog="Example: satchel formats --json")
 @json_output
 @events
 def command(as_json: bool, quiet: bool, log_json: bool, debug: bool) -> int:

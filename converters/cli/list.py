@@ -6,9 +6,7 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-import click
-
-from satchel.cli import Command
+from satchel.cli import declare
 from satchel.cli._options import chosen, events, filters, json_output, sources
 from satchel.cli._output import Teller, columns, print_json, print_table, say, say_left_out
 
@@ -21,8 +19,8 @@ NO_TITLE = "—"
 _ROOMY = 110
 
 
-@click.command(cls=Command, name="list", epilog="Example: satchel list --source telegram --limit 50")
-@click.option("--limit", type=click.IntRange(min=0), default=20, help="Show so many; 0 for all. [20]")
+@declare.command(name="list", epilog="Example: satchel list --source telegram --limit 50")
+@declare.option("--limit", least=0, default=20, help="Show so many; 0 for all. [20]")
 @sources
 @filters(archived=True)
 @json_output
@@ -55,6 +53,8 @@ def command(
     else:
         _show(found.rows)
     if not quiet:
+        if any(row.only_in_files for row in found.rows):
+            say("+N: so many messages more are in Hermes' session files, and not in its database; `satchel show ID` shows them")
         if found.more:
             say(f"{found.more} more; --limit 0 shows all")
         say_left_out(found.tally)

@@ -5,12 +5,11 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
-import click
-
-from satchel.cli import Command
+from satchel.cli import declare
 from satchel.cli._options import events, json_output
 from satchel.cli._output import Teller, print_json, say
 from satchel.cli._redaction import given, protected, redaction, tell_removed
+from satchel.cli.running import echo
 from satchel.errors import UsageError
 from satchel.wording import count
 
@@ -20,15 +19,15 @@ if TYPE_CHECKING:
 __all__ = ["command"]
 
 
-@click.command(cls=Command, name="redact", epilog="Example: satchel redact backup.jsonl -o clean.jsonl")
-@click.argument("path")
-@click.option(
+@declare.command(name="redact", epilog="Example: satchel redact backup.jsonl -o clean.jsonl")
+@declare.argument("path")
+@declare.option(
     "-o", "--output", metavar="OUT", help="A file, for a folder a folder; - for standard output, as without it for a file."
 )
-@click.option("--in-place", is_flag=True, help="Put the redacted file in the place of the original.")
-@click.option("--force", is_flag=True, help="Overwrite what is there.")
-@click.option("--copy-binary", is_flag=True, help="Copy files that are no text as they are; without it they are left out.")
-@click.option("--explain", is_flag=True, help="Say of every place which rule found it, and why; no value is shown.")
+@declare.option("--in-place", flag=True, help="Put the redacted file in the place of the original.")
+@declare.option("--force", flag=True, help="Overwrite what is there.")
+@declare.option("--copy-binary", flag=True, help="Copy files that are no text as they are; without it they are left out.")
+@declare.option("--explain", flag=True, help="Say of every place which rule found it, and why; no value is shown.")
 @redaction()
 @json_output
 @events
@@ -67,7 +66,7 @@ def command(
             raise UsageError("--skeleton looks for nothing, so there is nothing to --explain")
 
         def hear(finding: Finding) -> None:
-            click.echo(redacting.explained(finding, use.policy), err=to_stdout)
+            echo(redacting.explained(finding, use.policy), err=to_stdout)
 
         outcome = redacting.redact_path(
             path,

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import click
-
-from satchel.cli import Command
+from satchel.cli import declare
 from satchel.cli._options import chosen, events, filters, json_output, sources
 from satchel.cli._output import Teller, print_json, say
 from satchel.cli._redaction import given, protected, redaction, tell_removed
+from satchel.cli.running import echo
 from satchel.errors import UsageError
 from satchel.wording import count
 
@@ -22,10 +21,10 @@ __all__ = ["command"]
 _LISTED = 100_000
 
 
-@click.command(cls=Command, name="scan", epilog="Example: satchel scan backup/manifest.jsonl")
-@click.argument("paths", nargs=-1, metavar="[PATH]...")
-@click.option("--explain", is_flag=True, help="Say of every place why the rule found it; no value is shown.")
-@click.option("--force", is_flag=True, help="Overwrite what has the name of the report.")
+@declare.command(name="scan", epilog="Example: satchel scan backup/manifest.jsonl")
+@declare.argument("paths", required=False, multiple=True, metavar="[PATH]...")
+@declare.option("--explain", flag=True, help="Say of every place why the rule found it; no value is shown.")
+@declare.option("--force", flag=True, help="Overwrite what has the name of the report.")
 @redaction(removes=False)
 @sources
 @filters(live=True)
@@ -79,7 +78,7 @@ def _files(use: Protection, paths: tuple[str, ...], explain: bool, as_json: bool
         nonlocal total
         total += 1
         if not as_json:
-            click.echo(redacting.explained(finding, use.policy if explain else None))
+            echo(redacting.explained(finding, use.policy if explain else None))
         elif len(found) < _LISTED:
             found.append(finding._asdict())
 
@@ -109,9 +108,7 @@ def _stores(
         print_json({"findings": [place._asdict() for place in places], "total": use.report.total, "sessions": seen.sessions})
     else:
         for place in places:
-            click.echo(
-                terminal_line(f"{place.session}: {place.field}: {place.rule} ({place.strength}), {count(place.times, 'time')}")
-            )
+            echo(terminal_line(f"{place.session}: {place.field}: {place.rule} ({place.strength}), {count(place.times, 'time')}"))
     _tell(use, quiet, "session", count(seen.sessions, "session"))
     return 1 if places else 3 if seen.lost else 0
 

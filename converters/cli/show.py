@@ -5,9 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-import click
-
-from satchel.cli import Command
+from satchel.cli import declare
 from satchel.cli._options import events, json_output, sources
 from satchel.cli._output import Teller, columns, print_facts, print_json, put, safe_json, say
 from satchel.errors import UsageError
@@ -19,10 +17,10 @@ if TYPE_CHECKING:
 __all__ = ["command"]
 
 
-@click.command(cls=Command, name="show", epilog="Example: satchel show 20260302_0830 --recap")
-@click.argument("session_id", metavar="ID")
-@click.option("--recap", is_flag=True, help="Just the last ten exchanges, as Hermes shows them when a session is resumed.")
-@click.option("--all", "every", is_flag=True, help="Compacted and taken-back messages too, reasoning, and whole tool output.")
+@declare.command(name="show", epilog="Example: satchel show 20260302_0830 --recap")
+@declare.argument("session_id", metavar="ID")
+@declare.option("--recap", flag=True, help="Just the last ten exchanges, as Hermes shows them when a session is resumed.")
+@declare.option("--all", "every", flag=True, help="Compacted and taken-back messages too, reasoning, and whole tool output.")
 @sources
 @json_output
 @events
@@ -73,20 +71,25 @@ def _stream_json(found: Found, every: bool) -> None:
     out.write(safe_json(session_json(found))[:-1] + b',"messages":[')
     for number, message in enumerate(found.messages(every=every)):
         out.write((b"," if number else b"") + safe_json(message_json(message, every=every)))
-    out.write(b"]}\n")
+    only = [message_json(message, every=every) for message in found.only_in_files]
+    out.write(b'],"messages_only_in_files":' + safe_json(only) + b"}\n")
     out.flush()
 
 
 def _show(found: Found, every: bool) -> None:
-    from satchel.showing import conversation, facts
+    from satchel.showing import conversation, facts, hidden
 
     info = found.info
     put((terminal_line(info.title or "(no title)", columns()), "bold"))
     print_facts(facts(found))
     for line in conversation(found.messages(every=every), width=columns(), every=every):
         put(*line)
-    hidden = [(info.compacted or 0, "compacted"), (info.rewound or 0, "taken back")]
-    words = " and ".join(f"{number:,} {what}" for number, what in hidden if number)
+    if found.only_in_files:
+        put()
+        put(("Only in files: Hermes' database lacks these messages", "bold"))
+        for line in conversation(found.only_in_files, width=columns(), every=every):
+            put(*line)
+    words = " and ".join(f"{number:,} {what}" for number, what in hidden(info))
     if words and not every:
         put()
         put((f"({words} messages are not shown; --all shows them)", "dim"))

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import click
-
-from satchel.cli import Command
+from satchel.cli import declare
 from satchel.cli._options import chosen, events, filters, json_output, sources
 from satchel.cli._output import Teller, print_facts, print_json, print_table, put
 from satchel.naming import terminal_line
@@ -19,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["command"]
 
 
-@click.command(cls=Command, name="stats", epilog="Example: satchel stats --newer-than 30d")
+@declare.command(name="stats", epilog="Example: satchel stats --newer-than 30d")
 @sources
 @filters()
 @json_output
@@ -69,13 +67,14 @@ def _show(total: Figures) -> None:
     tokens += [(total.cache_write, "written to cache"), (total.reasoning, "reasoning")]
     ended = total.sessions - total.live
     live = total.messages - total.compacted - total.rewound
+    beside = f", {total.beside:,} beside the main line" if total.beside else ""
     print_facts(
         [
             (
                 "sessions",
                 f"{total.live:,} live, {ended:,} ended; {total.archived:,} archived, {total.pinned:,} pinned",
             ),
-            ("messages", f"{live:,} live, {total.compacted:,} compacted, {total.rewound:,} taken back"),
+            ("messages", f"{live:,} live, {total.compacted:,} compacted, {total.rewound - total.beside:,} taken back{beside}"),
             ("tool calls", f"{total.tool_calls:,}"),
             ("tokens", ", ".join(f"{number:,} {what}" for number, what in tokens)),
             ("cost", f"${total.cost:,.2f}"),

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
-import click
-
-from satchel.cli import Command
+from satchel.cli import declare
 from satchel.cli._options import events, json_output, sources
 from satchel.cli._output import Teller, print_json, say
+from satchel.cli.running import echo
 from satchel.errors import UsageError
 from satchel.wording import count
 
 __all__ = ["command"]
 
 
-@click.command(cls=Command, name="verify", epilog="Example: satchel verify backup/ --content")
-@click.argument("path")
-@click.option("--content", is_flag=True, help="Also read what the files say, and compare it with what was written.")
-@click.option("--source", "source", is_flag=True, help="Also compare with the stores as they are now.")
+@declare.command(name="verify", epilog="Example: satchel verify backup/ --content")
+@declare.argument("path")
+@declare.option("--content", flag=True, help="Also read what the files say, and compare it with what was written.")
+@declare.option("--source", "source", flag=True, help="Also compare with the stores as they are now.")
 @sources
 @json_output
 @events
@@ -69,7 +68,7 @@ def command(
         from satchel.naming import terminal_line
 
         for finding in findings:
-            click.echo(terminal_line(f"{finding.kind}: {finding.message}"))
+            echo(terminal_line(f"{finding.kind}: {finding.message}"))
     if not quiet:
         for note in report.notes:
             say(f"note: {note.message}")

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from satchel.contracts import Usage
-from satchel.formats.claude_code.texts import command_of, is_harness, parts_of, result_parts
+from satchel.formats.claude_code.texts import rejection, result_parts, spoken
 from satchel.formats.model import Attachment, Block, Image, Text, Thinking, ToolCall, ToolResult, Unknown
 
 __all__ = ["Name", "Whole", "answer_blocks", "joined", "most", "prompt_blocks", "result", "saved_path", "usage_of"]
@@ -51,7 +51,9 @@ def prompt_blocks(content: Any, name: Name, whole: Whole, *, injected: bool) -> 
             typed |= said
             command = command or said_command
         elif kind == "tool_result":
-            blocks.append(result(part, name, whole))
+            given = _answered(part, name, whole)
+            blocks += given
+            typed |= len(given) > 1
         else:
             blocks.append(_other(part))
             typed |= kind in ("image", "document") and not injected
@@ -59,13 +61,23 @@ def prompt_blocks(content: Any, name: Name, whole: Whole, *, injected: bool) -> 
 
 
 def _spoken(text: str, *, injected: bool) -> tuple[list[Block], bool, str | None]:
-    if injected or is_harness(text):
+    if injected:
         return [Text(text, injected=True)], False, None
-    command = command_of(text)
-    if command is not None:
-        return [Text(command[0])], True, command[1]
-    parts = parts_of(text)
-    return [*parts], any(not part.injected and part.text.strip() for part in parts), None
+    parts, typed, _, command = spoken(text)
+    return [*parts], typed, command
+
+
+def _answered(part: dict[str, Any], name: Name, whole: Whole) -> list[Block]:
+    """Return what a tool gave back, and the words with which a person said why it was not allowed."""
+    content = part.get("content")
+    text = content
+    if isinstance(content, list) and len(content) == 1 and isinstance(content[0], dict):
+        text = content[0].get("text")
+    words = rejection(text) if isinstance(text, str) and part.get("is_error") is not False else None
+    if words is None or not isinstance(text, str):
+        return [result(part, name, whole)]
+    start, end = words
+    return [result({**part, "content": f"{text[:start]}{text[end:]}"}, name, whole), Text(text[start:end])]
 
 
 def answer_blocks(content: Any, name: Name, whole: Whole) -> list[Block]:
@@ -184,21 +196,22 @@ def _is_grown(block: Block, other: Block) -> bool:
     return block == other
 
 
-_NESTED = ("ephemeral_5m_input_tokens", "ephemeral_1h_input_tokens")
-
-
 def usage_of(said: Any) -> Usage | None:
     """Return the tokens that an answer says it took, None where it says nothing."""
     if not isinstance(said, dict):
         return None
-    nested = said.get("cache_creation")
-    details = said.get("output_tokens_details")
-    written = sum(_count(nested.get(key)) for key in _NESTED) if isinstance(nested, dict) else 0
+    get = said.get
+    nested = get("cache_creation")
+    details = get("output_tokens_details")
+    to_cache = _count(get("cache_creation_input_tokens"))
+    if isinstance(nested, dict):
+        by_time = _count(nested.get("ephemeral_5m_input_tokens")) + _count(nested.get("ephemeral_1h_input_tokens"))
+        to_cache = by_time if by_time > to_cache else to_cache
     return Usage(
-        input=_count(said.get("input_tokens")),
-        output=_count(said.get("output_tokens")),
-        cache_read=_count(said.get("cache_read_input_tokens")),
-        cache_write=max(_count(said.get("cache_creation_input_tokens")), written),
+        input=_count(get("input_tokens")),
+        output=_count(get("output_tokens")),
+        cache_read=_count(get("cache_read_input_tokens")),
+        cache_write=to_cache,
         reasoning=_count(details.get("thinking_tokens")) if isinstance(details, dict) else 0,
     )
 

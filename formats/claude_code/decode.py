@@ -14,7 +14,8 @@ from typing import Any
 from satchel.contracts import Record, Usage
 from satchel.formats.claude_code.blocks import answer_blocks, joined, most, prompt_blocks, result, saved_path, usage_of
 from satchel.formats.claude_code.known import SUBTYPES, TYPES
-from satchel.formats.claude_code.plan import COPIED, COUNTED, DELIVERED, REWOUND, TWICE, Numbered, Plan, group_key, is_put_in
+from satchel.formats.claude_code.plan import COPIED, COUNTED, DELIVERED, PENDING, REWOUND, TWICE, Numbered, Plan, group_key
+from satchel.formats.claude_code.texts import blocked, put_in
 from satchel.formats.hermes_rows import number
 from satchel.formats.log_lines import LINE
 from satchel.formats.log_store import second
@@ -171,10 +172,14 @@ class _Reading:
             if isinstance(held, dict) and held.get("type") == "queued_command":
                 return self._queued(record, data, held.get("prompt"), held, flag, time)
         elif kind == "system":
+            if flag & PENDING and (parts := blocked(data.get("content"))) is not None:
+                blocks: list[Block] = [Text(parts[0], injected=True), Text(parts[1])]
+                extra = {**self._extra(record, data, flag), "blocked": True}
+                return self._message(record, data, flag, time, "user", "person", blocks, extra)
             within = data.get("subtype", "system")
             is_known = isinstance(within, str) and (within in SUBTYPES or within == "system")
             return Note(kind=within if is_known else "unknown", data=data, time=time, records=(record,))
-        elif kind == "queue-operation" and flag & DELIVERED:
+        elif kind == "queue-operation" and flag & (DELIVERED | PENDING):
             return self._queued(record, data, data.get("content"), data, flag, time)
         elif kind in ("tool_use", "tool_result"):
             return self._bare(record, data, kind, body, flag, time)
@@ -193,9 +198,8 @@ class _Reading:
         extra = self._extra(record, data, flag)
         if data.get("isApiErrorMessage"):
             extra["error"] = data.get("error") or True
-        cost = data.get("costUSD")
-        if number(cost) is not None and not flag & (COUNTED | COPIED):
-            extra["cost"] = number(cost)
+        if "costUSD" in data and not flag & (COUNTED | COPIED) and (cost := number(data["costUSD"])) is not None:
+            extra["cost"] = cost
         identity = body.get("id") or data.get("uuid")
         stop = body.get("stop_reason")
         return Message(
@@ -222,12 +226,11 @@ class _Reading:
         origin = data.get("origin")
         source = origin.get("kind") if isinstance(origin, dict) else None
         extra = self._extra(record, data, flag)
-        injected = False
+        injected = put_in(data)
         for key in ("isMeta", "isCompactSummary"):
             if data.get(key):
                 injected = extra[key] = True
         if isinstance(source, str):
-            injected = injected or is_put_in(origin)
             extra["origin"] = source
         self.unread.clear()
         blocks, typed, command = prompt_blocks(body.get("content"), self._name, self._whole, injected=injected)
@@ -247,12 +250,12 @@ class _Reading:
         self, record: Record, data: dict[str, Any], prompt: Any, said: dict[str, Any], flag: int, time: float | None
     ) -> Message:
         """Return what was typed while the model worked."""
-        origin = said.get("origin")
-        injected = bool(said.get("isMeta") or data.get("isMeta")) or is_put_in(origin)
-        injected = injected or said.get("commandMode") == "task-notification"
+        injected = put_in(said) or put_in(data)
         blocks, typed, command = prompt_blocks(prompt, self._name, self._whole, injected=injected)
         extra = self._extra(record, data, flag)
         extra["queued"] = True
+        if flag & PENDING:
+            extra["pending"] = True
         if command is not None:
             extra["command"] = command
         return self._message(record, data, flag, time, "user", self._author(data, blocks, typed), blocks, extra)
@@ -308,10 +311,11 @@ class _Reading:
 
     def _author(self, data: dict[str, Any], blocks: list[Block], typed: bool) -> Author:
         """Return who wrote what stands under the person's role."""
+        is_result = any(isinstance(block, ToolResult) for block in blocks)
         if typed:
-            # Into a subagent nobody types: its prompts are the agent's that called it.
-            return "model" if data.get("isSidechain") else "person"
-        if any(isinstance(block, ToolResult) for block in blocks):
+            # Into a subagent nobody types: its prompts are the agent's that called it. What it may do a person is asked.
+            return "model" if data.get("isSidechain") and not is_result else "person"
+        if is_result:
             return "tool"
         if blocks and all(isinstance(block, Text) and not block.injected and not block.text.strip() for block in blocks):
             return "model" if data.get("isSidechain") else "person"

@@ -18,8 +18,10 @@ __all__ = ["Found", "Tree", "candidates", "find", "is_transcript_name", "is_uuid
 
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 _ENDS = (".jsonl", ".jsonl.zst")
-_DEPTH = 3
-"""Folders below that of the projects in which transcripts may lie."""
+_DEPTH = 64
+"""Folders below that of the projects in which transcripts may lie: no path of an agent's is as long."""
+_LOOKED_INTO = 3
+"""How deep a folder is looked into that may be any."""
 
 _OTHERS = frozenset(["memory", "node_modules", "tool-results"])
 
@@ -106,8 +108,8 @@ def candidates(path: Path) -> Iterator[Path]:
     if is_uuid(path.name):
         yield from (found.path for found in _agents(path, path, silent))
     budget = [_FOLDERS]
-    for folder in (projects, path):
-        yield from (found.path for found in _folder(folder, path, silent, depth=_DEPTH, budget=budget))
+    for folder, depth in ((projects, _DEPTH), (path, _LOOKED_INTO)):
+        yield from (found.path for found in _folder(folder, path, silent, depth=depth, budget=budget))
     if (path / "history.jsonl").is_file():
         yield path / "history.jsonl"
 
@@ -142,7 +144,28 @@ def _is(entry: os.DirEntry[str], kind: str, *, follow: bool = True) -> bool:
         return False
 
 
-def _folder(folder: Path, root: Path, tell: Tell, *, depth: int, budget: list[int] | None = None) -> Iterator[Found]:
+def _folder(
+    folder: Path,
+    root: Path,
+    tell: Tell,
+    *,
+    depth: int,
+    budget: list[int] | None = None,
+    above: frozenset[tuple[int, int]] = frozenset(),
+) -> Iterator[Found]:
+    """
+    Yield the transcripts in a folder and below it.
+
+    A project may stand there as a link; `above` are the folders on the way, to which it must not lead back.
+    """
+    try:
+        status = os.stat(folder)
+    except OSError:
+        pass  # That it can't be looked into is told below.
+    else:
+        if (status.st_dev, status.st_ino) in above:
+            return
+        above |= {(status.st_dev, status.st_ino)}
     if budget is not None:
         budget[0] -= 1
         if budget[0] < 0:
@@ -154,8 +177,12 @@ def _folder(folder: Path, root: Path, tell: Tell, *, depth: int, budget: list[in
         elif depth and _is(entry, "folder"):
             if is_uuid(entry.name):
                 yield from _agents(path, root, tell)
-            elif entry.name not in _OTHERS and not entry.name.startswith("."):
-                yield from _folder(path, root, tell, depth=depth - 1, budget=budget)
+            elif entry.name in _OTHERS or entry.name.startswith("."):
+                continue
+            elif depth > 1 or budget is not None:
+                yield from _folder(path, root, tell, depth=depth - 1, budget=budget, above=above)
+            else:
+                tell(entry.path, "it lies too deep among the folders of projects, and is left out")
 
 
 def _agents(session: Path, root: Path, tell: Tell) -> Iterator[Found]:

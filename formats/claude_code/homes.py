@@ -8,12 +8,15 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-__all__ = ["homes"]
+__all__ = ["HOLD", "homes"]
+
+HOLD = ("projects",)
+"""The folders of a home in which sessions are."""
 
 
 def homes(environ: Mapping[str, str]) -> list[Path]:
     """
-    Return the folders that exist of those in which Claude Code keeps its sessions by default.
+    Return the folders that exist of those in which Claude Code keeps its sessions by default, as far as can be told.
 
     `CLAUDE_CONFIG_DIR` names one folder; where no folder of that name is there, several, with commas between. Without it they
     are `~/.claude` and, for some early versions, `claude` in the folder for configuration.
@@ -37,5 +40,7 @@ def homes(environ: Mapping[str, str]) -> list[Path]:
 def _is_folder(path: Path) -> bool:
     try:
         return path.is_dir()
-    except (OSError, ValueError):
+    except ValueError:
         return False
+    except OSError:
+        return True  # Whoever opens it says why it can't be looked at.

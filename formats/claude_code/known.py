@@ -85,7 +85,8 @@ KEYS: dict[str, frozenset[str]] = {
     | _words(
         """toolUseResult sourceToolAssistantUUID sourceToolUseID permissionMode thinkingMetadata todos isCompactSummary
     isVisibleInTranscriptOnly planContent imagePasteIds promptId promptSource origin interruptedMessageId toolDenialKind
-    toolEndsTurn mcpMeta classifierMetaLines interruptedByShutdown turnCompanion turnOrigin turnPosition"""
+    toolEndsTurn mcpMeta classifierMetaLines interruptedByShutdown turnCompanion turnOrigin turnPosition scheduledTaskId
+    userFeedback"""
     ),
     "assistant": _ENVELOPE
     | _words(
@@ -97,7 +98,7 @@ KEYS: dict[str, frozenset[str]] = {
         """subtype content level toolUseID hookCount hookInfos hookErrors preventedContinuation stopReason hasOutput
     hookAdditionalContext durationMs messageCount pendingBackgroundAgentCount compactMetadata microcompactMetadata error
     cause retryInMs retryAttempt maxRetries source url apiRefusalCategory apiRefusalExplanation refusedUserMessageUuid
-    retractedMessageUuids direction trigger originalModel fallbackModel scope"""
+    retractedMessageUuids direction trigger originalModel fallbackModel scope preventContinuation"""
     ),
     "attachment": _ENVELOPE | {"attachment"},
     "progress": _ENVELOPE | {"data", "toolUseID", "parentToolUseID"},

@@ -15,7 +15,7 @@ from typing import Any
 
 from satchel.contracts import Record
 from satchel.errors import JsonError, StoreError
-from satchel.formats.claude_code.texts import command_of, is_harness, parts_of
+from satchel.formats.claude_code.texts import blocked, command_of, put_in, spoken
 from satchel.formats.log_lines import LogFile, records_of, unheard
 from satchel.jsontext import loads_quick
 
@@ -23,12 +23,12 @@ __all__ = [
     "COPIED",
     "COUNTED",
     "DELIVERED",
+    "PENDING",
     "REWOUND",
     "TWICE",
     "Numbered",
     "Plan",
     "group_key",
-    "is_put_in",
     "make",
     "make_of",
     "prompt_text",
@@ -45,8 +45,8 @@ DELIVERED = 8
 """The words queued by this line reached the model, and stand nowhere else in the file."""
 COUNTED = 16
 """The tokens of the message that begins here are counted elsewhere: in another file, or further up."""
-
-_NOT_TYPED = frozenset(["task-notification", "peer", "teammate", "agent"])
+PENDING = 32
+"""The words in this line stand nowhere else in the file: they still waited when it ended, or a hook did not let them through."""
 
 _WINDOW = 400_000
 """So many lines are remembered by their ids; what refers to one further up begins a new root."""
@@ -54,6 +54,8 @@ _OPEN_GROUPS = 48
 _REACH = 4_000
 """Parts of one message that stand further apart, in lines, are taken for two."""
 _LONG = 1_500
+_API_NAME = 20
+"""So long, in characters, are the names that the API gives to answers; others' may be given twice."""
 _UUID = 36
 
 
@@ -94,20 +96,16 @@ def group_key(data: Mapping[str, Any], message: Mapping[str, Any]) -> str | None
     identity = message.get("id")
     if not isinstance(identity, str) or not identity:
         return None
+    if len(identity) >= _API_NAME and identity.startswith("msg_"):
+        # Nobody else's; and a line may lack the request that another one of the same answer names.
+        return identity
     request = data.get("requestId")
     return f"{identity} {request}" if isinstance(request, str) and request else identity
 
 
-def is_put_in(origin: Any) -> bool:
-    """Return whether words under the person's role say that they are from elsewhere: from another agent, say."""
-    return isinstance(origin, dict) and (str(origin.get("kind")) in _NOT_TYPED or "senderTaskId" in origin)
-
-
 def prompt_text(data: Mapping[str, Any]) -> str | None:
     """Return what a person typed in a line, None where it is nobody's prompt: a result, a command, what the program put in."""
-    if data.get("isMeta") or data.get("isCompactSummary") or data.get("isSidechain"):
-        return None
-    if is_put_in(data.get("origin")):
+    if data.get("isCompactSummary") or data.get("isSidechain") or put_in(data):
         return None
     message = data.get("message")
     return typed(message.get("content")) if isinstance(message, dict) else None
@@ -120,8 +118,10 @@ def typed(content: Any) -> str | None:
     for block in [content] if isinstance(content, str) else content if isinstance(content, list) else ():
         text = block if isinstance(block, str) else block.get("text") if isinstance(block, dict) else None
         if isinstance(text, str):
-            if not is_harness(text) and command_of(text) is None:
-                texts += (part.text for part in parts_of(text) if not part.injected and part.text.strip())
+            said = spoken(text)
+            # A command is no prompt; what stands behind one is.
+            typed_parts = [part.text for part in said.parts if not part.injected and part.text.strip()]
+            texts += typed_parts[1:] if said.is_command else typed_parts
         elif isinstance(block, dict) and block.get("type") in ("image", "document"):
             image = True
     return "\n".join(texts) if texts else "" if image else None
@@ -158,7 +158,8 @@ def _glance(line: bytes) -> tuple[str, str, str | None, str, str | None] | None:
         if body < 0 or name < 0 or line.find(b"{", body + 11, name) >= 0 or line.find(b"[", body, name) >= 0:
             return None
         group = line[name + 6 : line.find(b'"', name + 6, name + 206)]
-        asked = line.rfind(b'"requestId":"')
+        is_own = len(group) >= _API_NAME and group.startswith(b"msg_")
+        asked = line.rfind(b'"requestId":"') if not is_own else -1
         if asked >= 0:
             if line.find(b'"requestId":"') != asked:
                 return None
@@ -246,9 +247,13 @@ class _Pass:
         self.groups: dict[str, tuple[int, int]] = {}
         self.begun: set[int] = set()
         self.last_group: str | None = None
+        # Queued words by line: those that wait, those taken for a turn of which nothing is seen yet, those given to the model.
         self.queue: list[tuple[int, str]] = []
+        self.taken: list[tuple[int, str]] = []
         self.delivered: list[tuple[int, str]] = []
-        self.said: set[int] = set()
+        self.blocked: list[tuple[int, str]] = []
+        self.said: dict[int, int] = {}
+        """Where words were said last, by their hash."""
         # Whether several lines have the same id, so that nobody knows which one is meant.
         self.is_confused = False
 
@@ -395,38 +400,62 @@ class _Pass:
             text = prompt_text(data)
             if text is not None:
                 self.groups.clear()
-                self.said.add(hash(text.strip()))
+                self.say(number, text)
                 if index >= 0:
                     self.prompts.append(index)
+            elif self.taken or self.queue or self.delivered:
+                self.not_typed(number, data.get("message"))
         elif kind == "attachment":
             held = data.get("attachment")
             if isinstance(held, dict) and held.get("type") == "queued_command":
                 text = typed(held.get("prompt"))
                 if text is not None:
-                    self.said.add(hash(text.strip()))
+                    self.say(number, text)
         elif kind == "system":
             if data.get("subtype") == "compact_boundary":
                 self.plan.boundary = number
+            elif data.get("subtype") == "local_command":
+                self.taken.clear()
+            elif (parts := blocked(data.get("content"))) is not None:
+                self.blocked.append((number, parts[1]))
+                self.taken.clear()
         elif kind == "queue-operation":
             self.queued(number, data)
+
+    def say(self, number: int, text: str) -> None:
+        """Remember that words stand in this line."""
+        self.said[hash(text.strip())] = number
+        self.taken.clear()
+
+    def not_typed(self, number: int, message: Any) -> None:
+        """Take a line that is no prompt: what a command or a task put into the queue may stand there."""
+        content = message.get("content") if isinstance(message, dict) else None
+        for block in [content] if isinstance(content, str) else content if isinstance(content, list) else ():
+            text = block.get("text") if isinstance(block, dict) else block
+            if isinstance(text, str):
+                command = command_of(text)
+                self.say(number, command[0] if command is not None else text)
 
     def queued(self, number: int, data: dict[str, Any]) -> None:
         """Follow the queue of what the person typed while the model worked."""
         operation = data.get("operation")
         if operation == "enqueue":
-            text = typed(data.get("content"))
-            self.queue.append((number, text if text is not None else ""))
+            text = None if put_in(data) else typed(data.get("content"))
+            self.queue.append((number, text or ""))
         elif operation in ("dequeue", "remove") and self.queue:
-            taken = self.queue.pop(0)
-            if operation == "remove" and taken[1]:
-                self.delivered.append(taken)
+            (self.delivered if operation == "remove" else self.taken).append(self.queue.pop(0))
         elif operation == "popAll":
             self.queue.clear()
 
     def end(self) -> Plan:
-        for number, text in self.delivered:
+        for number, text in self.blocked:
             if hash(text.strip()) not in self.said:
-                self.mark(number, DELIVERED)
+                self.mark(number, PENDING)
+        for queued, flag in ((self.delivered, DELIVERED), (self.taken, PENDING), (self.queue, PENDING)):
+            for number, text in queued:
+                # The same words may have been typed before, too.
+                if text.strip() and self.said.get(hash(text.strip()), 0) < number:
+                    self.mark(number, flag)
         self.rewinds()
         return self.plan
 

@@ -13,13 +13,17 @@ from satchel.contracts import Claim
 from satchel.errors import StoreError
 from satchel.events import Listener
 from satchel.formats.claude_code.files import Tree, candidates, find, side_files
-from satchel.formats.claude_code.scan import is_line, is_prompt_line
+from satchel.formats.claude_code.scan import is_line, is_prompt_line, read
 from satchel.formats.claude_code.store import ClaudeStore
+from satchel.formats.log_lines import LogFile
 from satchel.formats.log_store import first_objects, open_tree, silent, sniff_tree
+from satchel.naming import safe_id
 
-__all__ = ["ClaudeStore", "name", "open", "sniff"]
+__all__ = ["ClaudeStore", "name", "open", "own_name", "sniff"]
 
 name = "claude"
+
+_PROMPTS = "lines of Claude Code's history of prompts"
 
 
 def sniff(path: Path) -> Claim | None:
@@ -34,10 +38,25 @@ def _kind_of(path: Path) -> str | None:
             if is_line(data):
                 return "lines of a Claude Code session"
             if is_prompt_line(data):
-                return "lines of Claude Code's history of prompts"
+                return _PROMPTS
     except (StoreError, OSError):
         pass
     return None
+
+
+def own_name(path: Path) -> str | None:
+    """Return the name that Claude Code would give a transcript, or the history, at a path."""
+    if _kind_of(path) == _PROMPTS:
+        return "history.jsonl"
+    try:
+        log = LogFile(path)
+        facts = read(log)
+    except StoreError:
+        return None
+    session = facts.session or facts.named
+    if facts.agent is not None and facts.is_sidechain and not facts.has_main:
+        session = f"agent-{facts.agent}"
+    return None if session is None else safe_id(session) + (".jsonl.zst" if log.compressed else ".jsonl")
 
 
 def open(path: Path, *, listen: Listener, private: bool = False) -> ClaudeStore:

@@ -11,7 +11,7 @@ from typing import Any
 from satchel.errors import JsonError
 from satchel.formats.claude_code.known import CHAIN, SIDE
 from satchel.formats.claude_code.plan import prompt_text, typed
-from satchel.formats.claude_code.texts import command_of
+from satchel.formats.claude_code.texts import command_of, put_in
 from satchel.formats.log_lines import LogFile, head_and_tail
 from satchel.formats.log_store import second
 from satchel.jsontext import loads
@@ -86,6 +86,8 @@ class Facts:
     """Each with the line it is of, which may stand in another file."""
     prompt: str | None = None
     command: str | None = None
+    queued: str | None = None
+    """What was typed while the model worked, or before it could."""
     ids: set[str] = field(default_factory=set)
     marks: frozenset[str] = frozenset()
     """What its first lines have in common with copies of them."""
@@ -151,6 +153,8 @@ def _look(facts: Facts, line: bytes, marks: list[str] | None) -> None:
             facts.extra.pop(name, None)
         else:
             facts.extra[name] = data[key]
+    elif kind == "queue-operation" and data.get("operation") == "enqueue":
+        facts.queued = facts.queued or (None if put_in(data) else typed(data.get("content")))
     elif kind == "relocated" and isinstance(data.get("relocatedCwd"), str):
         facts.extra["relocated"] = data["relocatedCwd"]
     else:
@@ -208,7 +212,7 @@ def _look_at_line(facts: Facts, kind: Any, data: Mapping[str, Any], marks: list[
         held = get("attachment")
         if isinstance(held, dict) and held.get("type") == "queued_command":
             facts.talks = True
-            facts.prompt = typed(held.get("prompt")) or None
+            facts.prompt = None if put_in(held) or put_in(data) else typed(held.get("prompt")) or None
 
 
 def _first_prompt(facts: Facts, data: Mapping[str, Any], body: Mapping[str, Any]) -> str | None:
@@ -242,6 +246,8 @@ def title(facts: Facts, summaries: Iterable[str]) -> tuple[str | None, str | Non
         return _cut(facts.prompt), "prompt"
     if facts.command:
         return _cut(facts.command), "command"
+    if facts.queued:
+        return _cut(facts.queued), "prompt"
     return None, None
 
 

@@ -5,6 +5,7 @@ An opened folder of Claude Code's sessions.
 from __future__ import annotations
 
 import os
+from collections import deque
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -18,8 +19,8 @@ from satchel.formats.claude_code.files import Found, Tree, is_transcript_name, s
 from satchel.formats.claude_code.history import prompt_of
 from satchel.formats.claude_code.plan import Numbered, Plan
 from satchel.formats.claude_code.sessions import Session, gather
-from satchel.formats.log_lines import unheard
-from satchel.formats.log_store import LogStore, is_live
+from satchel.formats.log_lines import LogFile, unheard
+from satchel.formats.log_store import LogStore, given_away, is_live
 from satchel.formats.prompt_history import History
 from satchel.formats.told import Told
 from satchel.jsontext import loads
@@ -50,6 +51,8 @@ class ClaudeStore(LogStore[Session]):
         super().__init__(path, told, copy)
         self._tree = tree
         self._plans: dict[str, Plan] = {}
+        self._held = 0
+        """What the plans weigh."""
         found = gather(tree, tell=self._told)
         self._sessions = found.sessions
         self._empty = found.empty
@@ -112,6 +115,9 @@ class ClaudeStore(LogStore[Session]):
                 if not _is_agents(name):
                     yield path.relative_to(self._tree.root).as_posix(), path
 
+    def _logs(self) -> Iterable[LogFile]:
+        return (session.log for session in self._sessions.values())
+
     # ------------------------------------------------------------------------------------------------------ one session
 
     def _start(self, session: Session) -> float | None:
@@ -165,13 +171,13 @@ class ClaudeStore(LogStore[Session]):
                 extra |= {name: said[key] for key, name in names.items() if said.get(key) is not None}
         return extra
 
-    def _plan(self, session: Session, records: list[Record] | None = None) -> Plan:
+    def _plan(self, session: Session, records: Iterable[Record] | None = None) -> Plan:
         # A family is gone through relatives first, each once: a chain of sessions may be long, and all may know all.
         todo, held = [session], dict[str, Plan]()
         begun: set[str] = set()
         while todo:
             one = todo[-1]
-            plan = held.get(one.id) or self._plans.pop(one.id, None)
+            plan = held.get(one.id) or self._plans.get(one.id)
             if plan is None:
                 missing = [key for key in one.relatives if key not in held and key not in begun]
                 begun.add(one.id)
@@ -185,15 +191,16 @@ class ClaudeStore(LogStore[Session]):
                 }
                 given = records if one is session else None
                 plan = planning.make(one.log, **options) if given is None else planning.make_of(given, **options)
+                self._held += plan.weight
             held[one.id] = plan
             todo.pop()
-        self._plans |= held
         # As many as memory has room for, the last ones asked for: of a family all are asked for, one after the other.
-        room = _ROOM
-        for key in reversed(list(self._plans)):
-            room -= self._plans[key].weight
-            if room < 0 and key not in session.relatives and key != session.id:
-                del self._plans[key]
+        for key, plan in held.items():
+            self._plans.pop(key, None)
+            self._plans[key] = plan
+        for key in list(self._plans) if self._held > _ROOM else ():
+            if self._held > _ROOM and key not in session.relatives and key != session.id:
+                self._held -= self._plans.pop(key).weight
         return held[session.id]
 
     def _records(self, session: Session) -> Iterator[Record]:
@@ -204,8 +211,9 @@ class ClaudeStore(LogStore[Session]):
             plan = self._plan(session)
         else:
             # Parsed once for both.
-            records = list(records)
-            plan = self._plan(session, records)
+            held = deque(records)
+            plan = self._plan(session, held)
+            records = given_away(held)
         yield from self._side_records(session, plan)
         for record in records:
             record.key = number = Numbered(record.key)
@@ -254,12 +262,12 @@ class ClaudeStore(LogStore[Session]):
                 path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
             )
             with open(fd, "rb") as file:
-                size = os.fstat(file.fileno()).st_size
+                size = self._first_seen(path, os.fstat(file.fileno()))
                 if size > _LARGEST:
                     if report:
                         self._told(str(path), f"it is left where it is: {size} bytes are too many to be taken into a session")
                     return None
-                return file.read(_LARGEST)
+                return file.read(size)
         except OSError as error:
             if report:
                 self._told(str(path), f"it can't be read: {error.strerror or error}", 1)

@@ -11,7 +11,7 @@ from satchel.contracts import Record
 from satchel.formats.codex.events import event_message
 from satchel.formats.codex.items import call, image, parts, person_parts, result, thinking
 from satchel.formats.codex.known import EVENTS
-from satchel.formats.codex.plan import Plan, kinds_of
+from satchel.formats.codex.plan import Numbered, Plan, kinds_of
 from satchel.formats.codex.shapes import CALLS, OUTPUTS, TOPS, item_type, shape, text_of, time_of, words
 from satchel.formats.model import Author, Block, Entry, Message, Note, State, Text, ToolResult
 
@@ -144,9 +144,14 @@ def _message(
     )
 
 
+def _prompter(plan: Plan, at: int) -> Author:
+    """Return whose words a prompt is; one that was copied from another session was a person's there."""
+    return "person" if plan.is_copied(at) else plan.prompter
+
+
 def _plan_of(record: Record) -> tuple[Plan, int]:
     key = record.key
-    return getattr(key, "plan", _NOTHING), getattr(key, "at", -1)
+    return (key.plan, key.at) if type(key) is Numbered else (_NOTHING, -1)
 
 
 def _item(record: Record, kind: str, payload: dict[str, Any], time: float | None, turn: _Turn) -> Entry:
@@ -179,7 +184,7 @@ def _spoken(record: Record, payload: dict[str, Any], time: float | None, turn: _
         blocks, typed = person_parts(content, kinds=kinds_of(payload), injected=at in plan.injected)
         if typed:
             turn.begin()
-        return _message(record, role, "person" if typed else "harness", blocks, time, turn, payload)
+        return _message(record, role, _prompter(plan, at) if typed else "harness", blocks, time, turn, payload)
     if role in ("developer", "system"):
         return _message(record, role, "harness", parts(content, injected=True), time, turn, payload)
     if role in ("tool", "function"):
@@ -244,6 +249,8 @@ def _event(record: Record, payload: dict[str, Any], time: float | None, turn: _T
         found = event_message(name, payload, item if isinstance(item, dict) else {})
         if found is not None and found[2]:
             role, author, blocks = found
+            if author == "person":
+                author = _prompter(plan, at)
             # An event's own id is the call's or the screen's.
             return _message(record, role, author, blocks, time, turn, {"phase": payload.get("phase")}, {"event": name})
     return Note(kind=name if name in EVENTS else "unknown", data=payload, time=time, records=(record,))

@@ -25,7 +25,9 @@ _UUID = r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
 _NAME = re.compile(rf"rollout-(\d{{4}}-\d\d-\d\d(?:T\d\d-\d\d-\d\d)?)-(?:({_UUID})(?:_({_UUID}))?|(.+?))( ?\(\d+\))?")
 _ANY_UUID = re.compile(_UUID)
 _STATE = re.compile(r"state(?:_(\d+))?\.sqlite")
-_DEPTH = 5
+_DEPTH = 64
+_LOOKED_INTO = 5
+"""How deep a folder is looked into that may be any."""
 _FOLDERS = 20_000
 _HEAD = 1 << 16
 _NO_ROLLOUTS = frozenset(["history.jsonl", "session_index.jsonl", "auth.json", "version.json", "models_cache.json"])
@@ -132,11 +134,11 @@ def candidates(path: Path) -> Iterator[Path]:
     budget = [_FOLDERS]
     folders = [path / folder for folder in FOLDERS] if is_home(path) else [path]
     for folder in folders:
-        yield from (file for file in _walk(folder, silent, _DEPTH, budget) if file.name.startswith("rollout-"))
+        yield from (file for file in _walk(folder, silent, _LOOKED_INTO, budget) if file.name.startswith("rollout-"))
     if (path / "history.jsonl").is_file():
         yield path / "history.jsonl"
     for folder in folders:
-        yield from (file for file in _walk(folder, silent, _DEPTH, budget) if not file.name.startswith("rollout-"))
+        yield from (file for file in _walk(folder, silent, _LOOKED_INTO, budget) if not file.name.startswith("rollout-"))
 
 
 def _file(path: Path) -> Path | None:

@@ -8,9 +8,10 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-__all__ = ["homes", "places"]
+__all__ = ["HOLD", "homes", "places"]
 
-_HOLD = ("sessions", "archived_sessions")
+HOLD = ("sessions", "archived_sessions")
+"""The folders of a home in which sessions are."""
 
 
 def places(environ: Mapping[str, str]) -> list[Path]:
@@ -23,12 +24,14 @@ def places(environ: Mapping[str, str]) -> list[Path]:
 
 
 def homes(environ: Mapping[str, str]) -> list[Path]:
-    """Return those of the places that exist and have a folder of sessions, or a history of prompts."""
+    """Return those of the places that exist and have a folder of sessions, or a history of prompts, as far as can be told."""
     return [place for place in places(environ) if _holds(place)]
 
 
 def _holds(place: Path) -> bool:
     try:
-        return any((place / name).is_dir() for name in _HOLD) or (place / "history.jsonl").is_file()
-    except (OSError, ValueError):
+        return any((place / name).is_dir() for name in HOLD) or (place / "history.jsonl").is_file()
+    except ValueError:
         return False
+    except OSError:
+        return True  # Whoever opens it says why it can't be looked at.

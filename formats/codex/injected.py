@@ -25,6 +25,15 @@ _NAMES = [
     "turn_aborted",
     "subagent_notification",
     "additional_context",
+    "agent_message_board_notification",
+    "child_agents_instructions",
+    "extension_context",
+    "js_repl_instructions",
+    "mcp_instructions",
+    "next_prompt_suggestion",
+    "realtime_delegation",
+    "skills_section",
+    "token_budget",
     "goal_context",
     "codex_internal_context",
     "hook_prompt",
@@ -48,6 +57,12 @@ _WARNINGS = (
     "warning: apply_patch was requested via exec_command",
     "warning: your account was flagged for",
 )
+# With these the program hands a conversation on to its next context, and asks for that.
+_HANDED_ON = (
+    "Another language model started to solve this problem and produced a summary of its thinking process",
+    "You are performing a CONTEXT CHECKPOINT COMPACTION",
+    "You were originally given instructions from a user over one or more turns. Here were the user messages:",
+)
 _REQUEST = re.compile(r"^## My request for Codex:[ \t]*\n?", re.MULTILINE)
 _ASKS = "## My request for Codex:"
 _IMAGE = re.compile(r"<image(?:\s[^>]*)?>|</image>", re.IGNORECASE)
@@ -60,7 +75,7 @@ def is_injected(text: str) -> bool:
     text = text.strip()
     found = _OPEN.match(text)
     if found is None:
-        return text.lower().startswith(_WARNINGS) and "\n" not in text
+        return text.startswith(_HANDED_ON) or (text.lower().startswith(_WARNINGS) and "\n" not in text)
     for _ in range(_FRAGMENTS):
         close = f"</{found[1] or 'INSTRUCTIONS'}>"
         if found[1] is None and "\n" not in text:

@@ -20,8 +20,13 @@ _EXIT = re.compile(r"^(?:Exit code:|Process exited with code) (-?\d+)\s*$", re.M
 _WALL = re.compile(r"^Wall time:? ([\d.]+) seconds", re.MULTILINE)
 _SCRIPT = re.compile(r"Script (completed|failed|terminated|running with cell ID \S+)\nWall time")
 _HEAD = 600
+_TIMED = ("Exit code:", "Chunk ID:", "Wall time:", "Command:")
+_ENDED = (*_TIMED, "Process exited")
 _FAILED = ("failed in sandbox", "error:", "tool call error:", "execution error", "aborted", "unsupported call:", "err: ")
-_KINDS = re.compile(r"instruction|context|environment|skill|plugin|injected|harness|agents_md|hook|reminder|permission")
+_KINDS = re.compile(
+    r"instruction|context|environment|skill|plugin|injected|harness|agents_md|hook|reminder|permission"
+    r"|notification|aborted|shell_command|warning|suggestion|compaction|exec\.completion|guardian|catalog|budget|realtime_conversation"
+)
 _TEXTS = frozenset(["input_text", "output_text", "text", "summary_text", "reasoning_text", "Text", "refusal"])
 
 
@@ -202,19 +207,18 @@ def _said(output: str) -> tuple[list[Block], bool | None, dict[str, Any]]:
         held = arguments(output)
         if isinstance(held, list) and held and all(_is_mcp(part) for part in held):
             return parts(held), None, {}
-    head = output[:_HEAD].partition("Output:")[0] if "Output:" in output[:_HEAD] else output[:_HEAD]
+    head = output[:_HEAD].partition("Output:")[0]
     ended: dict[str, Any] = {}
     failed: bool | None = None
     script = _SCRIPT.match(head)
-    found = _EXIT.search(head)
-    if found is not None and output.startswith(("Exit code:", "Chunk ID:", "Wall time:", "Process exited", "Command:")):
+    if output.startswith(_ENDED) and (found := _EXIT.search(head)) is not None:
         ended["exit_code"] = int(found[1])
         failed = found[1] != "0"
     elif script is not None:
         failed = {"completed": False, "failed": True}.get(script[1])
     elif output[:40].lower().startswith(_FAILED):
         failed = True
-    is_told = script is not None or output.startswith(("Exit code:", "Chunk ID:", "Wall time:", "Command:"))
+    is_told = script is not None or output.startswith(_TIMED)
     if is_told and (wall := _WALL.search(head)) is not None:
         ended["seconds"] = _number(wall[1])
     return [Text(output)], failed, ended

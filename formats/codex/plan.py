@@ -23,6 +23,7 @@ from satchel.formats.codex.said import END, SCREEN, THREAD, Event, Window, told_
 from satchel.formats.codex.shapes import CALLS, OUTPUTS, item_type, shape, text_of, texts, words
 from satchel.formats.codex.tokens import Spent, Tokens
 from satchel.formats.log_lines import BLANK, LogFile, records_of, unheard
+from satchel.formats.model import Author
 from satchel.jsontext import loads, loads_quick
 
 __all__ = ["Numbered", "Plan", "make", "numbered", "place"]
@@ -32,6 +33,7 @@ _LIGHT = re.compile(
     rb'\{"timestamp":"[^"]{8,40}",(?:"ordinal":\d+,)?"type":"(?:(compacted|world_state)"|response_item","payload":\{"type":"'
     rb'(?:(function_call|custom_tool_call)|(function_call_output|custom_tool_call_output|ghost_snapshot))")'
 )
+_GLUED = re.compile(rb'}\{"')
 _HEAVY = 300
 """A line that is shorter, in bytes, is parsed."""
 
@@ -60,7 +62,7 @@ class Numbered(int):
 class Plan:
     """What was found of a session; see the module. Sets and keys are of places."""
 
-    __slots__ = ("_ends", "_starts", "copied", "fallback", "injected", "total", "usage")
+    __slots__ = ("_ends", "_starts", "copied", "fallback", "injected", "prompter", "total", "usage")
 
     def __init__(self) -> None:
         self.injected: set[int] = set()
@@ -69,6 +71,8 @@ class Plan:
         """Events that are messages, since there is no item for them."""
         self.copied: list[tuple[int, int]] = []
         """From where to where, without it, records are another session's."""
+        self.prompter: Author = "person"
+        """Whose words prompts are: into a thread that another one called, that one writes them."""
         self.usage = Spent()
         self.total = Usage()
         self._starts: list[int] = []
@@ -100,19 +104,24 @@ class Plan:
 def numbered(records: Iterable[Record], segment: int) -> Iterator[tuple[int, Record]]:
     """Yield records of a file with their places."""
     last, piece = -1, 0
+    begin = place(segment, 0, 0)
     for record in records:
-        if record.key == last:
-            piece += 1
+        line = record.key
+        if line != last:
+            last, piece = line, 0
+            yield begin | line << 12, record
         else:
-            last, piece = record.key, 0
-        yield place(segment, last, piece), record
+            piece += 1
+            yield place(segment, line, piece), record
 
 
 def quick(log: LogFile, segment: int) -> Iterator[tuple[int, Any, re.Match[bytes] | None]]:
     """Yield what lines say with their places; of a long one that is known by its beginning, that alone."""
+    light_of = _LIGHT.match
+    begin = place(segment, 0, 0)
     for number, line in enumerate(log.lines(), 1):
-        if len(line) > _HEAVY and (light := _LIGHT.match(line)) is not None and _is_one(line):
-            yield place(segment, number, 0), None, light
+        if len(line) > _HEAVY and (light := light_of(line)) is not None and _is_one(line, light):
+            yield begin | number << 12, None, light
             continue
         try:
             # What it gets wrong, big integers and halves of pairs, does not matter here.
@@ -120,7 +129,7 @@ def quick(log: LogFile, segment: int) -> Iterator[tuple[int, Any, re.Match[bytes
         except JsonError:
             pass
         else:
-            yield place(segment, number, 0), data, None
+            yield begin | number << 12, data, None
             continue
         try:
             data = loads(line)
@@ -132,9 +141,11 @@ def quick(log: LogFile, segment: int) -> Iterator[tuple[int, Any, re.Match[bytes
             yield place(segment, number, 0), data, None
 
 
-def _is_one(line: bytes) -> bool:
+def _is_one(line: bytes, light: re.Match[bytes]) -> bool:
     """Return whether a line is no torn record, nor has another one glued to it, which must be seen for itself."""
-    return line.rstrip().endswith(b"}") and line.count(b'"payload":') < 2 and b'}{"' not in line
+    whole = line.endswith(b"}\n") or line.rstrip().endswith(b"}")
+    # An expression finds these three bytes in half the time that "in" takes.
+    return whole and line.count(b'"payload":') < 2 and _GLUED.search(line, light.end()) is None
 
 
 class _Exchange(NamedTuple):
@@ -465,7 +476,8 @@ def make(
     plan = Plan()
     plan.copied = copied
     scan = _Scan(plan)
+    see = scan.see
     for at, data, light in lines:
-        scan.see(at, data, light, copied=bool(copied) and plan.is_copied(at))
+        see(at, data, light, copied=bool(copied) and plan.is_copied(at))
     scan.finish(dead)
     return plan

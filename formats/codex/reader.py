@@ -10,12 +10,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from satchel.contracts import Claim
-from satchel.events import Listener
+from satchel.errors import SatchelError
+from satchel.events import Listener, ignore
 from satchel.formats.codex.files import Tree, candidates, find, what_is
 from satchel.formats.codex.store import CodexStore
+from satchel.formats.log_lines import LogFile
 from satchel.formats.log_store import Tell, open_tree, sniff_tree
+from satchel.naming import safe_id
+from satchel.timetext import iso_utc
 
-__all__ = ["CodexStore", "name", "open", "sniff"]
+__all__ = ["CodexStore", "name", "open", "own_name", "sniff"]
 
 name = "codex"
 
@@ -34,6 +38,22 @@ def sniff(path: Path) -> Claim | None:
         return _WHAT[kind] if kind is not None else None
 
     return sniff_tree(path, reader=name, kind_of=kind_of, candidates=candidates, folder="a folder of Codex' session logs")
+
+
+def own_name(path: Path) -> str | None:
+    """Return the name that Codex would give a rollout, or the history, at a path; the time in it is UTC."""
+    kind = what_is(path)
+    if kind == "prompts":
+        return "history.jsonl"
+    try:
+        compressed = LogFile(path).compressed
+        with open(path, listen=ignore) as store:
+            info = next(store.sessions(counts=False))
+    except (SatchelError, StopIteration):
+        return None
+    began = iso_utc(info.started_at, whole=True).removesuffix("Z").replace(":", "-")
+    stem = "-".join(part for part in ("rollout", began, safe_id(info.id)) if part)
+    return stem + (".json" if kind == "document" else ".jsonl") + (".zst" if compressed else "")
 
 
 def open(path: Path, *, listen: Listener, private: bool = False) -> CodexStore:

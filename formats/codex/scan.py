@@ -18,7 +18,7 @@ from satchel.formats.codex.items import person_parts
 from satchel.formats.codex.plan import kinds_of
 from satchel.formats.codex.shapes import is_line, item_type, second, shape, text_of, texts, time_of, words
 from satchel.formats.log_lines import LogFile, head_and_tail, unheard
-from satchel.formats.model import Text
+from satchel.formats.model import Author, Text
 from satchel.jsontext import loads
 
 __all__ = ["Facts", "read", "short"]
@@ -103,6 +103,17 @@ class Facts:
         """Whether no one but the program spoke in it: a review, a compaction, a guardian's look."""
         source = self.meta.get("source")
         return text_of(self.meta.get("thread_source")) in _MACHINES or (isinstance(source, dict) and self.origin in _MACHINES)
+
+    @property
+    def prompter(self) -> Author:
+        """
+        Who writes what stands under the person's role.
+
+        Agents that have a path are told what to do in messages of a kind of their own, so there the rest is a person's.
+        """
+        if self.is_machine:
+            return "harness"
+        return "model" if self.is_subagent and self.meta.get("agent_path", self.spawn.get("agent_path")) is None else "person"
 
 
 def short(text: str) -> str:

@@ -153,7 +153,10 @@ def time_of(data: Any, payload: dict[str, Any]) -> float | None:
     """Return when a line was written."""
     if type(data) is not dict:
         return None
-    for value in (data.get("timestamp"), payload.get("timestamp"), data.get("created_at"), data.get("ts")):
+    written = data.get("timestamp")
+    if type(written) is str and (time := log_second(written)) is not None:
+        return time
+    for value in (written, payload.get("timestamp"), data.get("created_at"), data.get("ts")):
         if value is not None and (time := second(value)) is not None:
             return time
     return None

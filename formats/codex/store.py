@@ -5,6 +5,7 @@ An opened folder of Codex' sessions.
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,8 +21,8 @@ from satchel.formats.codex.plan import Numbered, Plan, numbered, place
 from satchel.formats.codex.sessions import Part, Session, gather
 from satchel.formats.codex.shapes import text_of
 from satchel.formats.codex.titles import read as read_titles
-from satchel.formats.log_lines import unheard
-from satchel.formats.log_store import LogStore, is_live
+from satchel.formats.log_lines import LogFile, unheard
+from satchel.formats.log_store import LogStore, given_away, is_live
 from satchel.formats.prompt_history import History
 from satchel.formats.told import Told
 
@@ -107,6 +108,9 @@ class CodexStore(LogStore[Session]):
             if twin is not None and twin.is_file():
                 yield twin.relative_to(self._tree.root).as_posix(), twin
 
+    def _logs(self) -> Iterable[LogFile]:
+        return (part.log for session in self._sessions.values() for part in (*session.parts, *session.copies))
+
     # ------------------------------------------------------------------------------------------------------ one session
 
     def _start(self, session: Session) -> float | None:
@@ -172,21 +176,21 @@ class CodexStore(LogStore[Session]):
         return extra
 
     def _records(self, session: Session) -> Iterator[Record]:
-        held: list[list[Record]] = []
+        held: list[deque[Record]] = []
         if session.id not in self._plans and all(part.log.size <= _SMALL and not part.log.compressed for part in session.parts):
             # Parsed once for both.
-            held = [list(part.log.records(report=self._told.of(part.found.path))) for part in session.parts]
+            held = [deque(part.log.records(report=self._told.of(part.found.path))) for part in session.parts]
         plan = self._plan(session, held)
         for segment, part in enumerate(session.parts):
             self._read[part.found.name] = part.log
-            records: Iterable[Record] = held[segment] if held else part.log.records(report=self._told.of(part.found.path))
+            records = given_away(held[segment]) if held else part.log.records(report=self._told.of(part.found.path))
             for at, record in numbered(records, segment):
                 record.key = key = Numbered(record.key)
                 key.at = at
                 key.plan = plan
                 yield record
 
-    def _plan(self, session: Session, held: list[list[Record]] | None = None) -> Plan:
+    def _plan(self, session: Session, held: list[deque[Record]] | None = None) -> Plan:
         plan = self._plans.pop(session.id, None)
         if plan is None:
             ranges = self._copied(session)
@@ -196,6 +200,7 @@ class CodexStore(LogStore[Session]):
             except StoreError:
                 # It is told when the records are read.
                 plan = planning.make(_readable(session), copied=ranges, dead=[])
+            plan.prompter = session.facts.prompter
         self._plans[session.id] = plan
         while len(self._plans) > _PLANS:
             self._plans.pop(next(iter(self._plans)))
@@ -221,7 +226,7 @@ class CodexStore(LogStore[Session]):
 Lines = Iterator[tuple[int, Any, "re.Match[bytes] | None"]]
 
 
-def _lines(session: Session, held: list[list[Record]]) -> Lines:
+def _lines(session: Session, held: list[deque[Record]]) -> Lines:
     for segment, part in enumerate(session.parts):
         if held:
             yield from ((at, record.data, None) for at, record in numbered(held[segment], segment))

@@ -17,44 +17,45 @@ _COUNTS = ("input_tokens", "cached_input_tokens", "cache_write_input_tokens", "o
 _NONE = (0, 0, 0, 0, 0)
 _MOST = 1 << 62
 """Nobody spent so many: a count that is larger is nonsense, and no 64 bits hold the sum of two."""
+_FEW = 1 << 32
 Vector = tuple[int, ...]
 
 
 class Spent:
     """What was spent on which answer, by its place: in a few bytes each, since a long rollout has very many."""
 
-    __slots__ = ("_before", "_counts", "_places")
+    __slots__ = ("_counts", "_more", "_next", "_places")
 
     def __init__(self) -> None:
         self._places = array("q")
-        self._counts = array("q")
-        self._before: dict[int, Vector] = {}
-        """Of answers that stand before the last one of the others."""
+        self._counts = array("I")
+        self._more: dict[int, Vector] = {}
+        """What came later, or is too much for the others."""
+        self._next = 0
+        """Where the next answer that is asked for is likely to be: mostly they are asked for in order."""
 
     def put(self, at: int, counts: Vector) -> None:
         """Add to what was spent on an answer."""
         places, held = self._places, self._counts
-        counts = tuple([min(count, _MOST) for count in counts])
-        if not places or at > places[-1]:
+        if (not places or at > places[-1]) and max(counts) < _FEW:
             places.append(at)
             held.extend(counts)
-        elif at == places[-1]:
-            for i, count in enumerate(counts, len(held) - len(counts)):
-                held[i] = min(held[i] + count, _MOST)
         else:
-            before = self._before.get(at, _NONE)
-            self._before[at] = tuple([one + other for one, other in zip(before, counts, strict=True)])
+            self._more[at] = _sum(self._more.get(at, _NONE), counts)
 
     def get(self, at: int) -> Usage | None:
         """Return what was spent on an answer, None where nobody says."""
-        index = bisect_left(self._places, at)
-        there = index < len(self._places) and self._places[index] == at
-        more = self._before.get(at) if self._before else None
+        places, index = self._places, self._next
+        if not (index < len(places) and places[index] >= at and (not index or places[index - 1] < at)):
+            index = bisect_left(places, at)
+        there = index < len(places) and places[index] == at
+        self._next = index + there
+        more = self._more.get(at) if self._more else None
         if not there:
             return None if more is None else _usage(more)
         size = len(_COUNTS)
         held = tuple(self._counts[index * size : index * size + size])
-        return _usage(held if more is None else tuple([one + other for one, other in zip(held, more, strict=True)]))
+        return _usage(held if more is None else _sum(held, more))
 
 
 class Tokens:
@@ -151,8 +152,15 @@ class Tokens:
 def _vector(value: Any) -> Vector | None:
     if type(value) is not dict:
         return None
-    given = map(value.get, _COUNTS)
-    return tuple([count if type(count) is int and 0 < count < _MOST else 0 for count in given])
+    found = tuple([value.get(key, 0) for key in _COUNTS])
+    for count in found:
+        if type(count) is not int or not 0 <= count < _MOST:
+            return tuple([count if type(count) is int and 0 < count < _MOST else 0 for count in found])
+    return found
+
+
+def _sum(one: Vector, other: Vector) -> Vector:
+    return tuple([min(first + second, _MOST) for first, second in zip(one, other, strict=True)])
 
 
 def _usage(counts: Vector) -> Usage:

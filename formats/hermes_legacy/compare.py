@@ -77,7 +77,7 @@ def paired(ours: Sequence[Key], theirs: Iterable[Key]) -> list[int | None]:
     Return for each of our messages which of theirs it is, by position; None where they lack it.
 
     What is said decides, as often as it is said; among equals the nearest in time, then the order. Times alone separate
-    nothing, since the files have local ones. Where a call was not noted with a text, the text decides.
+    nothing, since the files have those of a zone that nobody knows. Where a call was not noted with a text, the text decides.
     """
     found: list[int | None] = [None] * len(ours)
     others = list(theirs)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any
 
@@ -27,7 +27,12 @@ _KEPT = ("token_count", "effect_disposition", "platform_message_id", "mirror", "
 
 
 def moment(value: Any) -> float | None:
-    """Return a time as the files have it in seconds since the epoch: ISO text, local without a zone, or a number; else None."""
+    """
+    Return a time as the files have it in seconds since the epoch: ISO text or a number; else None.
+
+    A text without a zone is the local time of the machine that wrote it, which nothing tells. It is read as UTC, so that a file
+    says the same wherever it is read.
+    """
     if isinstance(value, str):
         return _from_text(value)
     found = number(value)
@@ -41,7 +46,8 @@ def moment(value: Any) -> float | None:
 @lru_cache(maxsize=64)
 def _from_text(text: str) -> float | None:
     try:
-        return datetime.fromisoformat(text.strip()).timestamp()
+        found = datetime.fromisoformat(text.strip())
+        return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
     except (ValueError, OverflowError, OSError):
         pass
     try:

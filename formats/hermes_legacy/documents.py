@@ -29,6 +29,8 @@ BODY = (("request",), ("body",), ("messages", "input"))
 Way = Sequence[Sequence[str]]
 
 _CHUNK = 1 << 20
+_SMALL = 4 << 20
+"""The messages of a file of so many bytes are cut out once, and held."""
 _WHITE = re.compile("[\ufeff \t\r\n]*")
 # Unescaped control characters break a rule of JSON, and no reading.
 _decode_at = JSONDecoder(strict=False).raw_decode
@@ -176,13 +178,14 @@ class Document:
         torn: The bytes from there on, but for those that say nothing.
     """
 
-    __slots__ = ("_indent", "_items", "_log", "_way", "_whole", "count", "cut", "data", "rest", "torn")
+    __slots__ = ("_cut", "_indent", "_items", "_log", "_way", "_whole", "count", "cut", "data", "rest", "torn")
 
     def __init__(self, log: LogFile, way: Way = MESSAGES) -> None:
         self._log = log
         self._way = way
         self._whole = b""
         self._items: list[tuple[int, int]] = []
+        self._cut: list[bytes] | None = None
         self._indent = b"\n" + b"  " * (len(way) + 1)
         self.cut = False
         self.torn = b""
@@ -196,6 +199,9 @@ class Document:
         if self._whole:
             for begin, end in self._items:
                 yield self._whole[begin:end]
+            return
+        if self._cut is not None:
+            yield from self._cut
             return
         with self._log.open() as file:
             head = _head(file, self._opening)
@@ -249,7 +255,9 @@ class Document:
                 if head is None:
                     return None
                 cutter = _Cutter(file, self._indent, head[1])
-                count = sum(1 for _ in cutter)
+                if self._log.size <= _SMALL:
+                    self._cut = list(cutter)
+                count = len(self._cut) if self._cut is not None else sum(1 for _ in cutter)
                 if cutter.left is None:
                     return None
                 tail = cutter.left + file.read()

@@ -96,7 +96,7 @@ def is_home(path: Path) -> bool:
 
 
 def time_of_id(session_id: str) -> float | None:
-    """Return the start that the id of a session says: Hermes makes ids of the local time."""
+    """Return the start that the id of a session says: Hermes makes ids of the local time, which is read as UTC."""
     found = _TIME.search(session_id)
     return moment("{}-{}-{}T{}:{}:{}".format(*found.groups())) if found else None
 
@@ -157,7 +157,7 @@ def _transcript(log: LogFile, name: str, sure: bool) -> LegacyFile | None:
     if sure:
         if log.compressed:
             return None
-        with log.open() as file:
+        with log.open(buffer=HEAD) as file:
             if b'"role"' not in file.read(HEAD):
                 return None
     own = False
@@ -200,7 +200,7 @@ _SAID = ("model", "base_url", "platform", "session_start", "last_updated", "mess
 
 
 def _document(log: LogFile, name: str, sure: bool) -> LegacyFile | None:
-    with log.open() as file:
+    with log.open(buffer=HEAD) as file:
         head = file.read(HEAD)
     if not head.lstrip(BLANK).startswith(b"{"):
         return None
@@ -240,7 +240,7 @@ def _document(log: LogFile, name: str, sure: bool) -> LegacyFile | None:
 
 def _damaged(log: LogFile, name: str) -> LegacyFile | None:
     """Return a file of a session that nothing but its name tells of: its beginning is damaged."""
-    with log.open() as file:
+    with log.open(buffer=HEAD) as file:
         head = file.read(HEAD)
     stem = _stem(name)
     found = outline(head.decode("utf-8", "replace"), head=True)

@@ -8,7 +8,10 @@ from pathlib import Path
 
 from satchel.formats.hermes_state.homes import home
 
-__all__ = ["homes"]
+__all__ = ["HOLD", "homes"]
+
+HOLD = ("sessions",)
+"""The folder of a home in which session files are."""
 
 
 def homes(environ: Mapping[str, str]) -> list[Path]:

@@ -11,11 +11,13 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
+from dataclasses import replace
+from itertools import compress
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from satchel.contracts import Claim, Record, SessionInfo, Usage
+from satchel.contracts import Claim, Record, SessionInfo, Store, Usage
 from satchel.errors import NotAStore, NotFound, StoreError
 from satchel.events import Listener, StoreOpened
 from satchel.formats.hermes_legacy.documents import Document
@@ -25,13 +27,17 @@ from satchel.formats.hermes_rows import number, text_of
 from satchel.formats.log_lines import KEPT, LINE, LogFile, canonical
 from satchel.formats.log_store import counted, is_live
 from satchel.formats.told import Told
+from satchel.naming import safe_id
 
 if TYPE_CHECKING:
     from satchel.formats.model import Entry, Message
 
-__all__ = ["LegacyStore", "name", "open", "sniff"]
+__all__ = ["LegacyStore", "name", "open", "own_name", "sniff"]
 
 name = "legacy"
+
+REST = "files:"
+"""How the id begins of a session that is what a database lacks of another."""
 
 
 def sniff(path: Path) -> Claim | None:
@@ -47,19 +53,36 @@ def sniff(path: Path) -> Claim | None:
     return Claim(reader=name, why=f"a {found.kind.replace('_', ' ')} of a Hermes session") if found is not None else None
 
 
-def open(path: Path, *, listen: Listener, private: bool = False, known: Callable[[str], bool] | None = None) -> LegacyStore:
+def own_name(path: Path) -> str | None:
+    """Return the name that Hermes would give a file; of a transcript nothing but its name says whose it is."""
+    found = single(path)
+    before = {"snapshot": "session_", "saved": "session_", "request_dump": "request_dump_"}
+    if found is None or found.kind not in before:
+        return "stdin.jsonl"
+    return f"{before[found.kind]}{safe_id(found.id)}.json"
+
+
+def open(
+    path: Path,
+    *,
+    listen: Listener,
+    private: bool = False,
+    known: Callable[[str], bool] | None = None,
+    database: Store | None = None,
+) -> LegacyStore:
     """
     Open a file, a folder of session files, or a home.
 
     Args:
         private: Read every file from a private copy.
         known: Says whether a database holds the session of this id; such ones are not listed, but are there by their id.
+        database: The database itself, in the place of `known`: what it lacks of those sessions can then be told.
 
     Raises:
         StoreError: It can't be read.
         NotAStore: There is no session in it.
     """
-    return LegacyStore(path, listen=listen, private=private, known=known)
+    return LegacyStore(path, listen=listen, private=private, known=known, database=database)
 
 
 class LegacyStore:
@@ -71,12 +94,22 @@ class LegacyStore:
     conversation = LINE
 
     def __init__(
-        self, path: Path, *, listen: Listener, private: bool = False, known: Callable[[str], bool] | None = None
+        self,
+        path: Path,
+        *,
+        listen: Listener,
+        private: bool = False,
+        known: Callable[[str], bool] | None = None,
+        database: Store | None = None,
     ) -> None:
         self.path = path
         self.label = str(path)
         self.profile: str | None = None
+        self.database = database
+        if database is not None:
+            known = {info.id for info in database.sessions(counts=False)}.__contains__
         self._known = known or (lambda _: False)
+        self._only: dict[str, list[bool]] = {}
         self._now = time.time()
         self._exits = ExitStack()
         self._folder: Path | None = None
@@ -84,6 +117,7 @@ class LegacyStore:
         self._tell = Told(listen)
         self._damaged: set[str] = set()
         self._logs: dict[str, LogFile] = {}
+        self._extents: dict[Path, int] = {}
         self._plans: dict[str, Plan] = {}
         self._last: tuple[LegacyFile, Document] | None = None
         self._files: dict[str, list[LegacyFile]] = {}
@@ -93,6 +127,8 @@ class LegacyStore:
             self._look_around()
         else:
             self._add(single(path) or single(path, sure=False))
+        if not self._files and self._tell.lost is not None:
+            raise StoreError(f"{path} cannot be read: {self._tell.lost}", subject=path)
         if not self._files:
             raise NotAStore(f"{path} holds no session files of Hermes", subject=path)
 
@@ -155,6 +191,7 @@ class LegacyStore:
             if self._private:
                 path = self._copy(path)
             log = self._logs[file.name] = LogFile(path)
+            self._extents[path] = log.size
         return log
 
     def _document(self, file: LegacyFile) -> Document:
@@ -184,7 +221,11 @@ class LegacyStore:
 
     def files(self, session_id: str) -> Iterator[tuple[str, Path]]:
         """Yield the files of a session, each by its name relative to the store, and its path. Raises NotFound."""
-        return ((file.name, file.path) for file in self._of(session_id))
+        return ((file.name, self._log(file).path) for file in self._of(session_id))
+
+    def extent(self, path: Path) -> int | None:
+        """Return how many bytes of one of these files are read: as many as it had when it was opened."""
+        return self._extents.get(path)
 
     def facts(self) -> dict[str, Any]:
         """Return what is known of the files: JSON-ready."""
@@ -208,8 +249,10 @@ class LegacyStore:
         return (self._info(session_id, counts) for _, session_id in order)
 
     def session(self, session_id: str, *, counts: bool = True) -> SessionInfo:
-        """Return the session of exactly this id, also one that a database holds. Raises NotFound."""
+        """Return the session of exactly this id, also one that a database holds, or what it lacks of one. Raises NotFound."""
         self._of(session_id)
+        if self.is_rest(session_id):
+            return self._rest(session_id, counts)
         return self._info(session_id, counts)
 
     def in_both(self) -> list[str]:
@@ -217,7 +260,7 @@ class LegacyStore:
         return sorted(filter(self._known, self._files))
 
     def _of(self, session_id: str) -> list[LegacyFile]:
-        files = self._files.get(session_id)
+        files = self._files.get(session_id[len(REST) :] if self.is_rest(session_id) else session_id)
         if files is None:
             raise NotFound(f"{self.label} has no session {session_id}", subject=session_id)
         return files
@@ -270,7 +313,7 @@ class LegacyStore:
     def _counted(self, info: SessionInfo) -> SessionInfo:
         from satchel.formats.hermes_legacy.decode import decode, moment
 
-        times = [moment(file.head.get("last_updated")) for file in self._files[info.id]]
+        times = [moment(file.head.get("last_updated")) for file in self._of(info.id)]
         newest = max((t for t in times if t is not None), default=None)
         info = counted(info, decode(self._conversation(info.id)), newest=newest)
         info.damaged = info.id in self._damaged
@@ -281,12 +324,19 @@ class LegacyStore:
     def records(self, session_id: str) -> Iterator[Record]:
         """Yield the session's facts: routing, other files, what its document says beside messages; then the conversation."""
         self._of(session_id)
+        if self.is_rest(session_id):
+            # The rest is in the database.
+            yield from self._conversation(session_id)
+            return
         for key, entry, raw in self._routing.get(session_id, ()):
             yield Record("routing", key, entry, raw)
         yield from self._plan(session_id).facts(self._told_of(session_id))
         yield from self._conversation(session_id)
 
     def _conversation(self, session_id: str) -> Iterator[Record]:
+        if self.is_rest(session_id):
+            whole = session_id[len(REST) :]
+            return compress(self._conversation(whole), self._lacking(whole))
         return self._plan(session_id).conversation(self._told_of(session_id))
 
     def _plan(self, session_id: str) -> Plan:
@@ -309,18 +359,68 @@ class LegacyStore:
 
         Messages are the same by role, text and calls, each as often as it is there; see `compare.paired`. Raises NotFound.
         """
-        from satchel.formats.hermes_legacy.compare import key_of, paired
         from satchel.formats.hermes_legacy.decode import decode
         from satchel.formats.model import Message
 
         self._of(session_id)
-        theirs = [key_of(message) for message in database_messages]
-        ours = [key_of(entry) for entry in decode(self._conversation(session_id)) if isinstance(entry, Message)]
-        lacking = [key.says and place is None for key, place in zip(ours, paired(ours, theirs), strict=True)]
-        messages = (entry for entry in decode(self._conversation(session_id)) if isinstance(entry, Message))
-        for message, lacks in zip(messages, lacking, strict=False):
-            if lacks:
-                yield message
+        records = compress(self._conversation(session_id), self._unlike(session_id, database_messages))
+        yield from (entry for entry in decode(records) if isinstance(entry, Message))
+
+    def lacking(self, session_id: str) -> Iterator[Message]:
+        """Yield the messages of a session that the database lacks; none of a session that is not here."""
+        from satchel.formats.hermes_legacy.decode import decode
+        from satchel.formats.model import Message
+
+        if session_id in self._files:
+            records = compress(self._conversation(session_id), self._lacking(session_id))
+            yield from (entry for entry in decode(records) if isinstance(entry, Message))
+
+    def rest(self, session_id: str) -> SessionInfo | None:
+        """Return what the database lacks of a session as a session of its own; None where it has everything."""
+        if session_id not in self._files or not self._known(session_id) or not any(self._lacking(session_id)):
+            return None
+        return self._rest(REST + session_id, counts=False)
+
+    def is_rest(self, session_id: str) -> bool:
+        """Return whether this is the id of such a session."""
+        return session_id.startswith(REST) and session_id not in self._files
+
+    def _rest(self, session_id: str, counts: bool) -> SessionInfo:
+        whole = session_id[len(REST) :]
+        info = self._info(whole, counts=False)
+        # Tokens and cost are the whole session's, and counted there.
+        info = replace(info, id=session_id, parent=whole, lineage="child", usage=Usage(), cost=None)
+        return self._counted(info) if counts else info
+
+    def _lacking(self, session_id: str) -> list[bool]:
+        """Say of each record of a conversation whether the database lacks what it says."""
+        from satchel.formats.model import Message
+
+        found = self._only.get(session_id)
+        if found is None:
+            messages: Iterable[Message] = ()
+            if self.database is not None and self._known(session_id):
+                entries = self.database.decode(self.database.records(session_id))
+                messages = (entry for entry in entries if isinstance(entry, Message))
+            found = self._unlike(session_id, messages)
+            # Of most there is nothing to keep.
+            self._only[session_id] = found = found if any(found) else []
+        return found
+
+    def _unlike(self, session_id: str, messages: Iterable[Message]) -> list[bool]:
+        """Say of each record of a conversation whether it is a message that is none of these, or what nobody can read."""
+        from satchel.formats.hermes_legacy.compare import key_of, paired
+        from satchel.formats.hermes_legacy.decode import decode
+        from satchel.formats.model import Message
+
+        theirs = [key_of(message) for message in messages]
+        ours = [
+            key_of(entry) if isinstance(entry, Message) else entry.kind in ("damaged", "unknown")
+            for entry in decode(self._conversation(session_id))
+        ]
+        keys = [key for key in ours if not isinstance(key, bool)]
+        alone = iter([key.says and place is None for key, place in zip(keys, paired(keys, theirs), strict=True)])
+        return [key if isinstance(key, bool) else next(alone) for key in ours]
 
     def drift(self) -> dict[str, dict[str, int]]:
         """Return how often what is not known stands in the files; they do not name the version that wrote them."""

@@ -141,9 +141,13 @@ class Owned:
 
 
 class Segment:
-    """One session of a line: most lines have one, a lineage's line has several."""
+    """
+    One session of a line: most lines have one, a lineage's line has several.
 
-    __slots__ = ("_at", "_extra", "exact", "id", "orphan", "ours", "owned", "row", "several")
+    `at` is its place among these, `dialect` that of the records it was made of, None where it has always been Hermes'.
+    """
+
+    __slots__ = ("_at", "_extra", "at", "dialect", "exact", "id", "orphan", "ours", "owned", "row", "several")
 
     def __init__(
         self,
@@ -155,9 +159,13 @@ class Segment:
         at: str,
         several: bool,
         owned: Owned | None = None,
+        number: int = 0,
+        dialect: Any = None,
     ) -> None:
         row = _restored("sessions", shown, exact.of(row_at))
-        row |= _restored("columns", extra.get("columns", {}), exact.of(f"{at}/columns"))
+        notes = exact.of(f"{at}/columns")
+        if notes or "columns" in extra:
+            row |= _restored("columns", extra.get("columns", {}), notes)
         self.ours = "v" in extra or several
         identity = text_of(row.get("id"))
         if identity is None and not self.ours:
@@ -165,6 +173,8 @@ class Segment:
         self.row = row
         self.id = identity or "" if not self.ours or "id" not in row else public_id(row["id"])
         self.several = several
+        self.at = number
+        self.dialect: str | None = dialect if isinstance(dialect, str) else None
         self.orphan = bool(extra.get("orphan"))
         self._at = at
         self._extra = {**extra, "shown": shown}
@@ -188,11 +198,14 @@ class Segment:
         if self.row.get("system_prompt") is None and isinstance(prompt, str):
             data = {"hash": self.row.get("system_prompt_hash"), "prompt": prompt}
             yield Record("system_prompts", data["hash"], data)
-        for key, value in _restored("meta", extra.get("meta", {}), exact.of(f"{at}/meta")).items():
-            yield Record("state_meta", key, {"key": key, "value": value})
-        tables = [(_KEYS[key], f"{at}/{key}", extra.get(key, [])) for key in _KEYS]
+        notes = exact.of(f"{at}/meta")
+        if notes or "meta" in extra:
+            for key, value in _restored("meta", extra.get("meta", {}), notes).items():
+                yield Record("state_meta", key, {"key": key, "value": value})
+        tables = [(_KEYS[key], f"{at}/{key}", extra[key]) for key in _KEYS if key in extra]
         for group in ("tables", "unknown"):
-            tables += [(table, f"{at}{pointer(group, table)}", rows) for table, rows in extra.get(group, {}).items()]
+            if group in extra:
+                tables += [(table, f"{at}{pointer(group, table)}", rows) for table, rows in extra[group].items()]
         for table, place, rows in tables:
             if table in ("sessions", "messages"):
                 raise JsonError(f"rows of {table} stand where those of other tables belong")
@@ -239,10 +252,12 @@ def _segments(line: Mapping[str, Any], extra: Mapping[str, Any]) -> list[Segment
                 at=f"/satchel/segments/{i}",
                 several=True,
                 owned=owned,
+                number=i,
+                dialect=extra.get("dialect"),
             )
             for i, segment in enumerate(parts)
         ]
-    return [Segment(columns, extra, exact, row_at="", at="/satchel", several=False)]
+    return [Segment(columns, extra, exact, row_at="", at="/satchel", several=False, dialect=extra.get("dialect"))]
 
 
 def messages(line: Mapping[str, Any], segment: Segment, bad: Bad | None = None) -> list[Record]:

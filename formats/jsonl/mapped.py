@@ -9,21 +9,26 @@ it all.
 from __future__ import annotations
 
 import json
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from satchel.contracts import Record, SessionInfo, SessionView
+from satchel.contracts import Dialect, Record, SessionInfo, SessionView
 from satchel.digest import ContentDigest, lineage_digest
 from satchel.formats.hermes_rows import JSON_PREFIX, canonical
-from satchel.formats.log_store import counted
+from satchel.formats.jsonl.native import origin_json
+from satchel.formats.log_store import counted, given_away
 from satchel.formats.model import Block, Entry, Image, Message, Text, Thinking, ToolCall, ToolResult
+from satchel.formats.parted import parted
 
 __all__ = ["Mapped"]
 
+_HELD = 4 << 20
+"""Messages whose lines take so many bytes are held, parsed, from the counting of them to the writing."""
+_CALLS = 20_000
+"""The names of so many calls are remembered for their results."""
 _STATES = {"live": (1, 0), "compacted": (0, 1), "rewound": (0, 0), "sidechain": (0, 0)}
-_TOOLS = {"claude": "claude-code", "codex": "codex"}
 
 
 class Mapped:
@@ -69,6 +74,18 @@ class Mapped:
         """Yield nothing: rows are made."""
         yield from ()
 
+    def extent(self, path: Path) -> int | None:
+        """Return None: there are no files."""
+        return None
+
+    def origin(self, segment: int = -1) -> Dialect | None:
+        """Return the dialect that the session's own records have."""
+        return self._session.origin(segment)
+
+    def native(self, segment: int = -1) -> Iterator[Record] | None:
+        """Yield the session's own records."""
+        return self._session.native(segment)
+
     def records(self, segment: int = -1) -> Iterator[Record]:
         """Yield the rows of a segment: the session's, then its messages."""
         at = segment % len(self.ids)
@@ -83,12 +100,16 @@ class Mapped:
 
     def _records(self, at: int, losses: Counter[str]) -> Iterator[Record]:
         # The session's row stands before the messages and says how many there are, and how many tokens they took.
+        held: deque[Message] | None = None
         if at not in self._facts:
-            self._facts[at] = self._session_row(at)
+            held, lost = deque(), Counter[str]()
+            self._facts[at] = self._session_row(at, held, lost)
+            if held:
+                losses += lost
         yield self._facts[at]
         names: dict[str, str] = {}
         number = 0
-        for entry in self._messages(at, losses):
+        for entry in given_away(held) if held else self._messages(at, losses):
             for row in _rows(entry, names, losses):
                 number += 1
                 row["session_id"] = self.ids[at]
@@ -105,19 +126,23 @@ class Mapped:
             else:
                 yield entry
 
-    def _session_row(self, at: int) -> Record:
-        rows, model = 0, self.segments[at].model
+    def _session_row(self, at: int, held: deque[Message], losses: Counter[str]) -> Record:
+        """Return the session's row; where its messages are no more than may be held, they are in `held` afterwards."""
+        model = self.segments[at].model
+        room = _HELD
 
         def seen() -> Iterator[Message]:
-            nonlocal rows, model
-            for message in self._messages(at, Counter()):
-                results, injected, said = _parted(message)
-                rows += message.state == "live" and len(results) + bool(injected) + bool(said or not (results or injected))
+            nonlocal model, room
+            for message in self._messages(at, losses):
+                if room > 0:
+                    held.append(message)
+                    room -= sum(len(record.raw) if record.raw is not None else _HELD for record in message.records)
+                    if room <= 0:
+                        held.clear()
                 model = message.model or model
                 yield message
 
         info = counted(self.segments[at], seen(), newest=self.segments[at].ended_at)
-        origin = {"imported_from": {"tool": _TOOLS.get(info.agent, info.agent), "foreign_session_id": info.id}}
         row = {
             "id": info.id,
             "archived": int(info.archived),
@@ -132,7 +157,7 @@ class Mapped:
             "input_tokens": info.usage.input,
             "model": model,
             "model_config": None,
-            "origin_json": json.dumps(origin),
+            "origin_json": origin_json(info),
             "output_tokens": info.usage.output,
             "parent_session_id": info.parent,
             "reasoning_tokens": info.usage.reasoning,
@@ -140,7 +165,7 @@ class Mapped:
             "started_at": info.started_at,
             "system_prompt": None,
             "title": info.title,
-            "message_count": rows,
+            "message_count": info.messages,
             "tool_call_count": info.tool_calls,
         }
         return Record("sessions", info.id, row)
@@ -148,10 +173,14 @@ class Mapped:
 
 def _rows(message: Message, names: dict[str, str], losses: Counter[str]) -> Iterator[dict[str, Any]]:
     """Yield the rows of a message: one for each tool result, one for what else it says, one for what was put into it."""
-    results, injected, said = _parted(message)
+    results, injected, said = parted(message)
     for block in said:
         if isinstance(block, ToolCall) and block.id is not None:
             names[block.id] = block.name
+            if len(names) > _CALLS:
+                # Results may bear their own names, or never come.
+                for old in list(names)[: _CALLS // 2]:
+                    del names[old]
     answers = message.role != "assistant"
     if answers:
         yield from _results(message, results, names, losses)
@@ -161,21 +190,6 @@ def _rows(message: Message, names: dict[str, str], losses: Counter[str]) -> Iter
         yield _row(message, said, losses)
     if not answers:
         yield from _results(message, results, names, losses)
-
-
-def _parted(message: Message) -> tuple[list[ToolResult], list[Block], list[Block]]:
-    """Return what tools gave back, what was put into a person's message, and what else a message says."""
-    results: list[ToolResult] = []
-    injected: list[Block] = []
-    said: list[Block] = []
-    for block in message.blocks:
-        if isinstance(block, ToolResult):
-            results.append(block)
-        elif isinstance(block, Text) and block.injected and message.author == "person":
-            injected.append(block)
-        else:
-            said.append(block)
-    return results, injected, said
 
 
 def _results(

@@ -14,12 +14,14 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
-from satchel.contracts import Claim, Record, SessionInfo
+from satchel.contracts import Claim, Dialect, Record, SessionInfo
 from satchel.errors import JsonError, NotAStore, NotFound, StoreChanged, StoreError
 from satchel.events import Listener, Problem, StoreOpened
 from satchel.formats.hermes_info import ParentFacts, Tally, public_id, session_info
 from satchel.formats.hermes_rows import canonical, number, state_of, text_of
 from satchel.formats.jsonl.lines import BLANK, Bad, Segment, messages, parse, salvaged, segments, shell
+from satchel.formats.jsonl.native import agent_of, faults, native, parts_of
+from satchel.formats.jsonl.native import records as native_records
 from satchel.formats.jsonl.readback import ReadBack, read_back
 from satchel.formats.told import Told
 from satchel.jsontext import loads
@@ -101,6 +103,8 @@ class _Place(NamedTuple):
     size: int
     started: float
     end: ParentFacts
+    dialect: Dialect | None = None
+    segments: int = 1
 
 
 class JsonlStore:
@@ -151,19 +155,34 @@ class JsonlStore:
 
     def session(self, session_id: str, *, counts: bool = True) -> SessionInfo:
         """Return the session of exactly this id. Raises NotFound."""
-        if session_id not in self._places:
-            raise NotFound(f"{self.label} has no session {session_id}", subject=session_id)
+        self._place(session_id)
         return self._info(session_id, counts)
 
     def records(self, session_id: str) -> Iterator[Record]:
         """Yield the session's rows as a Hermes store holds them: its own, those of other tables, its messages by id."""
-        place = self._places.get(session_id)
-        if place is None:
-            raise NotFound(f"{self.label} has no session {session_id}", subject=session_id)
+        place = self._place(session_id)
         line, segment = self._session(session_id)
         bad = self._bad_at(place)
         yield from segment.facts(bad)
         yield from messages(line, segment, bad)
+
+    def origin(self, session_id: str) -> Dialect | None:
+        """Return the dialect of the records that a session was made of; None for one of Hermes. Raises NotFound."""
+        return self._place(session_id).dialect
+
+    def native(self, session_id: str) -> Iterator[Record] | None:
+        """Yield these records, None where the line has none. What is wrong with them is told. Raises NotFound."""
+        place = self._place(session_id)
+        if place.dialect is None:
+            return None
+        line, segment = self._session(session_id, whole=False)
+        extra = line["satchel"]
+        if native(extra) is None and "native_parts" not in extra:
+            return None
+        wrong = faults(extra, place.segments)
+        if wrong is not None:
+            self._told(f"{self.label}:{place.number}", wrong, 1)
+        return native_records(parts_of(extra, place.segments)[segment.at])
 
     def decode(self, records: Iterable[Record]) -> Iterator[Entry]:
         """Yield one entry for each record."""
@@ -203,7 +222,13 @@ class JsonlStore:
                     session_key=text_of(row.get("session_key")),
                 )
                 started = number(row.get("started_at")) or 0.0
-                self._places[segment.id] = _Place(count, start, len(line), started, end)
+                self._places[segment.id] = _Place(count, start, len(line), started, end, segment.dialect, len(found))
+
+    def _place(self, session_id: str) -> _Place:
+        place = self._places.get(session_id)
+        if place is None:
+            raise NotFound(f"{self.label} has no session {session_id}", subject=session_id)
+        return place
 
     def _line(self, place: _Place) -> bytes:
         self._file.seek(place.offset)
@@ -238,12 +263,13 @@ class JsonlStore:
 
     def _info(self, session_id: str, counts: bool) -> SessionInfo:
         line, segment = self._session(session_id, whole=counts)
-        tally = None
+        tally, beside = None, 0
         if counts:
             states = {"live": 0, "compacted": 0, "rewound": 0}
             newest: float | None = None
             for record in messages(line, segment, self._bad_at(self._places[session_id])):
                 states[state_of(record.data)] += 1
+                beside += bool(record.data.get("sidechain"))
                 time = number(record.data.get("timestamp"))
                 newest = time if newest is None or (time is not None and time > newest) else newest
             tally = Tally(states["live"], states["compacted"], states["rewound"], newest)
@@ -254,6 +280,11 @@ class JsonlStore:
             segment.row, format=name, store=self.label, parent=parent.end if parent else None, tally=tally, identify=identify
         )
         info.damaged = segment.orphan
+        if beside:
+            info.extra = {**info.extra, "beside": beside}
+        if segment.dialect is not None:
+            info.agent, lineage = agent_of(segment.row, segment.dialect)
+            info.lineage = lineage if lineage is not None and info.parent is not None else info.lineage
         return info
 
 

@@ -53,6 +53,7 @@ FEATURES = (
     "orphan",
     "dialect",
     "native",
+    "native_parts",
 )
 """Every key that may stand under `satchel` besides `v`; absent ones are empty."""
 

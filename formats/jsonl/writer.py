@@ -25,7 +25,7 @@ from satchel.formats.hermes_rows import (
     visible_row,
     visible_value,
 )
-from satchel.formats.jsonl.native import native
+from satchel.formats.jsonl.native import write_native
 from satchel.formats.jsonl.record import FEATURES, KNOWN_TABLES, RESERVED, TABLE_KEYS, VERSION, pointer
 from satchel.jsontext import dumps, verbatim
 
@@ -40,7 +40,7 @@ suffix = ".jsonl"
 file_name = "sessions.jsonl"
 
 _SPOOL = 2 << 20
-_BATCH = 1 << 20
+_BATCH = 1 << 18
 _NEVER = float("-inf")
 _KEY_AND_VALUE = {"key", "value"}
 
@@ -95,7 +95,7 @@ class JsonlExport:
             from satchel.formats.jsonl.mapped import Mapped
 
             mapped = Mapped(session)
-        line = _Line(self._out, origin=session if mapped else None, raw=self._raw)
+        line = _Line(self._out, raw=self._raw)
         try:
             line.write(mapped or session)
         finally:
@@ -109,6 +109,7 @@ class JsonlExport:
             compacted=line.counts["compacted"],
             rewound=line.counts["rewound"],
             content_digest=mapped.content_digest if mapped else None,
+            native_digest=line.native_digest,
             losses=dict(sorted((+mapped.losses).items())) if mapped else {},
         )
 
@@ -139,10 +140,9 @@ class _Out:
 class _Line:
     """One line in the making."""
 
-    def __init__(self, out: _Out, *, origin: SessionView | None = None, raw: bool = False) -> None:
+    def __init__(self, out: _Out, *, raw: bool = False) -> None:
         self._out = out
         self._put = out.put
-        self._origin = origin
         self._raw = raw
         self._hidden = _Spool()
         self._carried = _Spool()
@@ -151,6 +151,7 @@ class _Line:
         self._time = _NEVER
         self._copies = 0
         self.counts = {"compacted": 0, "rewound": 0}
+        self.native_digest: str | None = None
 
     def close(self) -> None:
         """Let go of what was spooled."""
@@ -291,12 +292,11 @@ class _Line:
             put(b',"exact":{')
             self._exact.pour(put, b",")
             put(b"}")
-        if self._origin is not None:
-            put(b',"dialect":' + dumps(self._origin.dialect))
+        dialect = session.origin()
+        if dialect is not None:
+            put(b',"dialect":' + dumps(dialect))
             if self._raw:
-                put(b',"native":[')
-                native(self._origin, put)
-                put(b"]")
+                self.native_digest = write_native(session, put)
         put(b"}}\n")
 
     def _tables(self, facts: _Facts, at: tuple[str | int, ...]) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from satchel.contracts import Contents, Export, SessionView, Stream, Target, Wri
 from satchel.errors import StoreChanged, StoreError, TargetError, UsageError
 from satchel.events import Listener, Problem
 from satchel.formats.model import Message
+from satchel.formats.parted import rows
 from satchel.formats.regular import open_regular
 from satchel.jsontext import dumps
 from satchel.naming import safe_id
@@ -86,7 +87,7 @@ class NativeExport:
                     self._copy(name, path, session)
             for entry in session.entries(segment):
                 if isinstance(entry, Message):
-                    counts[entry.state] += 1
+                    counts[entry.state] += rows(entry)
         rewound = counts["rewound"] + counts["sidechain"]
         return Written(file=first, messages=counts["live"], compacted=counts["compacted"], rewound=rewound)
 
@@ -102,6 +103,7 @@ class NativeExport:
         if named in self._written or path is None:
             return
         self._written[named] = path
+        extent = session.extent(path)
         try:
             file = open_regular(path)
         except OSError as error:
@@ -117,7 +119,8 @@ class NativeExport:
             except TargetError as error:
                 self._listen(Problem(str(path), f"it can't be copied: {error.message}", "loss", 1))
                 return
-            for piece in session.contents(path) if session.redacted and isinstance(session, Contents) else _pieces(file, path):
+            cleaned = session.contents(path) if session.redacted and isinstance(session, Contents) else None
+            for piece in cleaned or _pieces(file, path, extent):
                 stream.write(piece)
         self._target.finish(stream)
 
@@ -147,10 +150,10 @@ def _is_binary(file: io.FileIO) -> bool:
     return text.count("\ufffd") + text.count("\0") > len(text) // 8
 
 
-def _pieces(file: io.FileIO, path: Path) -> Iterator[bytes]:
-    """Yield the bytes of a file, as many as it has now: what is appended meanwhile is for the next time."""
+def _pieces(file: io.FileIO, path: Path, extent: int | None) -> Iterator[bytes]:
+    """Yield so many bytes of a file, or as many as it has now: what was appended meanwhile is for the next time."""
     try:
-        left = os.fstat(file.fileno()).st_size
+        left = os.fstat(file.fileno()).st_size if extent is None else extent
         while left and (piece := file.read(min(left, _CHUNK))):
             left -= len(piece)
             yield piece

@@ -201,3 +201,19 @@ def test_verify_counts_what_is_wrong_and_fails(satchel: Callable[..., Any], stor
     assert 1 == done.status
     assert {"size", "unexpected"} <= {line.partition(":")[0] for line in done.out.splitlines()}
     assert "faults in copies" in done.err
+
+
+def test_a_dry_run_ends_as_the_run_would_and_says_what_it_can_not_know(
+    satchel: Callable[..., Any], story: Path, tmp_path: Path
+) -> None:
+    """It ended with 0 although it told of sessions that can't be read."""
+    out = tmp_path / "damaged.jsonl"
+    assert 0 == satchel("export", out, "--no-manifest").status
+    whole = satchel("export", "--dry-run", "--from", out)
+    out.write_bytes(out.read_bytes() + b'{"id": "torn", "messages": [\n')
+    done = {
+        words: satchel("export", *words, "--from", out).status
+        for words in (("--dry-run",), ("-n", "--strict"), (tmp_path / "a",))
+    }
+    assert [0, 3, 3, 3] == [whole.status, *done.values()]
+    assert "what is damaged inside of them is not known" in whole.err

@@ -8,7 +8,7 @@ from typing import Any
 import click
 import pytest
 
-from satchel.cli import COMMANDS, cli
+from satchel.cli import COMMANDS, cli, declared
 
 
 def _command(name: str) -> click.Command:
@@ -26,7 +26,81 @@ def _options() -> Iterator[tuple[str, click.Option]]:
 
 VALUED = [(name, spelling) for name, option in _options() if not option.is_flag for spelling in option.opts]
 # Arguments that a command needs before its options count.
-NEEDED = {"export": ["out.jsonl"], "show": ["x"], "verify": ["x"], "redact": ["x"]}
+NEEDED = {"export": ["out.jsonl"], "redact": ["x"], "show": ["x"], "verify": ["x"]}
+
+
+# Words after a command's name: what may be given, in every spelling, and what may not.
+WORDS = [
+    [],
+    ["out.jsonl"],
+    ["-"],
+    ["x", "y"],
+    [""],
+    ["--"],
+    ["--", "x"],
+    ["x", "--"],
+    ["-h"],
+    ["x", "--help"],
+    ["x", "-x"],
+    ["x", "--nothing"],
+    ["-q", "x"],
+    ["x", "-qn"],
+    ["x", "-nq", "--debug"],
+    ["x", "-q=1"],
+    ["x", "--quiet=yes"],
+    ["x", "--quiet", "--quiet"],
+    ["--strict", "x", "--json"],
+    ["x", "--from", "a", "--from=b", "--from", "-"],
+    ["x", "--from=a=b"],
+    ["x", "--from", "--quiet"],
+    ["x", "--from", "--"],
+    ["x", "--from"],
+    ["x", "--from="],
+    ["x", "--profile", "one", "--profile", "two"],
+    ["x", "--prof", "one"],
+    ["x", "--limit", "5"],
+    ["x", "--limit", "05"],
+    ["x", "--limit", " 5"],
+    ["x", "--limit", "\u0665"],
+    ["x", "--limit=+5"],
+    ["x", "--limit", "-1"],
+    ["x", "--limit", "5.0"],
+    ["x", "--limit", "9" * 5000],
+    ["x", "--lineage", "logical"],
+    ["x", "--lineage", "Logical"],
+    ["x", "--lineage=sing"],
+    ["x", "--title", "-x", "--min-cost", "-1"],
+    ["x", "--title", " "],
+    ["x", "--title", "\udce9"],
+    ["--dry-run", "x", "--stamp", "--raw", "--no-manifest"],
+    ["x", "-n", "--all", "--recap", "--content", "--quick"],
+    ["x", "y", "--explain", "z"],
+    ["--level", "tokens", "x", "-o", "y", "--also=all", "--also", "ips"],
+    ["x", "--level", "none"],
+]
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_what_is_read_without_click_is_what_click_would_read(name: str) -> None:
+    """To be spared its loading, a command reads plain words itself; it must never take them for anything else."""
+    read = 0
+    for words in WORDS:
+        for given in (words, words[1:]):
+            values = declared(name).read(given)
+            if values is not None:
+                assert (given, values) == (given, _command(name).make_context(name, list(given)).params)
+                read += 1
+    assert read > 4
+
+
+@pytest.mark.parametrize(("name", "spelling"), VALUED, ids=[f"{name} {spelling}" for name, spelling in VALUED])
+def test_every_option_is_read_without_click(name: str, spelling: str) -> None:
+    option = next(param for param in declared(name).params if spelling in param.spellings)
+    word = option.choices[-1] if option.choices else "7"
+    values = declared(name).read([*NEEDED.get(name, []), spelling, word])
+
+    assert values is not None
+    assert values[option.name] in (word, (word,), 7)
 
 
 def test_there_are_options_to_test() -> None:

@@ -43,7 +43,9 @@ def _run(module: str, what: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.parametrize("how", ["SIGINT", "SIGTERM", "SIGHUP"])
-@pytest.mark.parametrize("module", ["satchel.cli", "click", "satchel.cli.list", "satchel.events", "satchel.views", "apsw"])
+@pytest.mark.parametrize(
+    "module", ["satchel.cli", "satchel.cli.declare", "satchel.cli.list", "satchel.events", "satchel.views", "apsw"]
+)
 def test_a_signal_while_the_program_loads_ends_it_without_a_traceback(story: Path, module: str, how: str) -> None:
     """Loading takes longer than most runs, and Ctrl-C meanwhile showed the inside of whatever was being loaded."""
     done = _run(module, f"kill(signal.{how})")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import pickle
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import FrozenInstanceError, dataclass, field, fields, replace
 from typing import Any
@@ -102,3 +104,21 @@ def test_they_can_be_pickled() -> None:
 
     assert problem == pickle.loads(pickle.dumps(problem))
     assert Usage(input=4) == pickle.loads(pickle.dumps(Usage(input=4)))
+
+
+def test_a_class_is_made_without_what_takes_long_to_load() -> None:
+    """Loading `dataclasses` took a sixth of a short run; it is there when it is asked about a class."""
+    code = """
+import sys
+from satchel.events import Problem
+problem = Problem("x", "y")
+assert repr(problem) and problem == Problem("x", "y") and hash(problem)
+assert "dataclasses" not in sys.modules, "it was loaded"
+from dataclasses import fields, is_dataclass, replace
+assert is_dataclass(Problem) and is_dataclass(problem)
+assert [f.name for f in fields(problem)] == ["where", "message", "severity", "lost"]
+assert replace(problem, lost=3).lost == 3
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+
+    assert (0, "") == (done.returncode, done.stderr)

@@ -14,7 +14,10 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-LEAVES = {f"satchel.{name}" for name in ("errors", "events", "frozen", "jsontext", "naming", "contracts", "digest", "timetext")}
+LEAVES = {
+    f"satchel.{name}"
+    for name in ("errors", "events", "exactjson", "frozen", "jsontext", "naming", "contracts", "digest", "timetext")
+}
 ROOMS = ("satchel.formats", "satchel.manifest", "satchel.redaction")
 
 if not (ROOT / "converters").is_dir():

@@ -21,10 +21,12 @@ from typing import Any
 import pytest
 from redacting import redactor, token
 
-from satchel import library
-from satchel.errors import RedactionError
+from satchel import library, pipeline, scanning, sources
+from satchel.contracts import Files
+from satchel.errors import RedactionError, StoreChanged
 from satchel.events import Event, Problem
 from satchel.redaction.engine import MASK, Engine
+from satchel.redaction.report import Report
 from satchel.redaction.rules import builtin
 from satchel.redaction.spans import Span
 
@@ -366,3 +368,66 @@ def test_standard_input_is_gone_through_twice_too(tmp_path: Path, planted_hermes
     library.convert(tmp_path / "plain.jsonl", tmp_path / "same.jsonl", redactor=redactor())
     assert planted.left_in((tmp_path / "out.jsonl").read_bytes()) == []
     assert (tmp_path / "out.jsonl").read_bytes() == (tmp_path / "same.jsonl").read_bytes()
+
+
+def _session_lines(manifest: str | None) -> list[dict[str, Any]]:
+    lines = [json.loads(line) for line in Path(str(manifest)).read_text().splitlines()]
+    return [line for line in lines if line["type"] == "session"]
+
+
+@pytest.mark.parametrize("name", ["claude_code", "codex"])
+def test_original_lines_that_an_export_kept_are_redacted_when_it_is_exported_again(tmp_path: Path, name: str) -> None:
+    planted = Planted()
+    home = planted_home(name, tmp_path / "home", planted)
+    library.convert(home, tmp_path / "kept.jsonl", options={"raw": True})
+    rows = library.convert(tmp_path / "kept.jsonl", tmp_path / "rows.jsonl", redactor=redactor())
+    every = library.convert(tmp_path / "kept.jsonl", tmp_path / "every.jsonl", redactor=redactor(), options={"raw": True})
+
+    said = (tmp_path / "every.jsonl").read_bytes()
+    assert planted.left_in(said + (tmp_path / "rows.jsonl").read_bytes()) == []
+    assert b'"native":[' in said
+    assert library.verify(tmp_path / "every.jsonl", content=True).ok
+    of_rows, of_all = (_session_lines(outcome.manifest) for outcome in (rows, every))
+    # What goes from the lines is counted beside what goes from the rows.
+    for line, less, more in zip(said.splitlines(), of_rows, of_all, strict=True):
+        masks = len(MASK.findall(json.dumps(json.loads(line)["satchel"].get("native"))))
+        assert masks == sum(more["redacted"].values()) - sum(less["redacted"].values())
+
+
+def test_a_scan_of_an_export_looks_at_the_original_lines_too(tmp_path: Path) -> None:
+    home = tmp_path / "home" / "projects" / "-srv-x"
+    home.mkdir(parents=True)
+    line = {"type": "user", "uuid": "u1", "sessionId": "s1", "message": {"role": "user", "content": "hello"}}
+    # No row of an export has a place for it.
+    line["requestId"] = token("aside")
+    (home / "s1.jsonl").write_text(json.dumps(line) + "\n")
+    library.convert(tmp_path / "home", tmp_path / "kept.jsonl", options={"raw": True})
+    report = Report()
+
+    scanning.scan_stores(
+        sources.find([str(tmp_path / "kept.jsonl")]), library.make_selection(), redactor=redactor(report=report), report=report
+    )
+
+    assert [("line/requestId", 1)] == [(place.field, place.times) for place in scanning.places(report)]
+
+
+def test_a_redacted_copy_of_a_file_ends_where_the_session_was_read(tmp_path: Path) -> None:
+    """What is appended after the store was opened was not learned from."""
+    home = tmp_path / "home"
+    shutil.copytree(FIXTURES / "claude_code" / "home", home)
+    with library.open(home) as store:
+        assert isinstance(store, Files)
+        session_id, path = next(
+            (info.id, path) for info in store.sessions() for _, path in store.files(info.id) if path.suffix == ".jsonl"
+        )
+        before = path.read_bytes()
+        with path.open("ab") as file:
+            file.write(b'{"type":"user","added":true}\n')
+        red = redactor()
+        red.begin()
+        red.learn(store.records(session_id))
+        copied = b"".join(pipeline.View(store, [session_id], red).contents(path))
+        assert (before.count(b"\n"), 0) == (copied.count(b"\n"), copied.count(b"added"))
+        path.write_bytes(before[:100])
+        with pytest.raises(StoreChanged):
+            list(pipeline.View(store, [session_id], red).contents(path))

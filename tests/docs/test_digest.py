@@ -257,6 +257,15 @@ class _View:
     def files(self, segment: int = -1, /) -> Iterator[tuple[str, Path]]:
         return iter(())
 
+    def extent(self, path: Path, /) -> int | None:
+        return None
+
+    def origin(self, segment: int = -1, /) -> str | None:
+        return None
+
+    def native(self, segment: int = -1, /) -> Iterator[Record] | None:
+        return None
+
     def entries(self, segment: int = -1, /) -> Iterator[Entry]:
         raise NotImplementedError
 

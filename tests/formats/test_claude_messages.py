@@ -106,6 +106,19 @@ def test_the_same_name_far_apart_is_two_messages_with_the_tokens_once(file: Path
     assert 1 == infos(file)[SESSION].usage.output
 
 
+def test_an_answer_that_is_written_again_without_its_request_is_one(file: Path) -> None:
+    """Its tokens counted twice, and it was said twice."""
+    log = Log()
+    log.user("Where is the harbour?")
+    log.answer("North of here.", id="msg_01InventedInventedInvent", usage={"input_tokens": 4, "output_tokens": 5})
+    again = log.answer("North of here.", id="msg_01InventedInventedInvent", usage={"input_tokens": 4, "output_tokens": 5})
+    del again["requestId"]
+    written(file, log.lines)
+
+    assert [("person", "Where is the harbour?"), ("model", "North of here.")] == said(messages(file))
+    assert Usage(input=4, output=5) == infos(file)[SESSION].usage
+
+
 def test_tokens_are_read_from_all_the_places_they_may_be_in(file: Path) -> None:
     nested = {"ephemeral_5m_input_tokens": 30, "ephemeral_1h_input_tokens": 4}
     usage: dict[str, Any] = {
@@ -477,8 +490,8 @@ def test_an_output_that_is_no_text_is_kept(tmp_path: Path) -> None:
     ],
 )
 def test_tags_in_the_midst_of_typed_words_are_typed(text: str, said: list[str]) -> None:
-    from satchel.formats.claude_code.texts import parts_of
+    from satchel.formats.claude_code.texts import spoken
 
-    parts = parts_of(text)
+    parts = spoken(text).parts
     assert said == [part.text for part in parts if not part.injected]
     assert "".join(text.split()) == "".join("".join(part.text for part in parts).split())

@@ -73,7 +73,8 @@ def _dumb_tokens(file: Path) -> list[int]:
         nested = sum((said.get("cache_creation") or {}).get(f"ephemeral_{age}_input_tokens", 0) for age in ("5m", "1h"))
         counts = [said.get(key) or 0 for key in ("input_tokens", "output_tokens", "cache_read_input_tokens")]
         counts.append(max(said.get("cache_creation_input_tokens") or 0, nested))
-        key = (message["id"], line.get("requestId")) if message.get("id") else number
+        name = message.get("id")
+        key = (name, line.get("requestId") if len(name) < 20 else None) if name else number
         best[key] = [max(pair) for pair in zip(counts, best.get(key, [0] * 4), strict=True)]
     return [sum(column) for column in zip(*best.values(), strict=True)] or [0] * 4
 
@@ -89,6 +90,9 @@ def test_tokens_by_another_way(shared: Path) -> None:
 _PUT_IN = re.compile(
     r"<(system-reminder|ide_\w+|local-command-\w+|bash-std\w+|task-notification|teammate-message|post-tool-use-hook)\b.*?</\1>",
     re.DOTALL,
+)
+_REFUSED = re.compile(
+    r"The user doesn't want to proceed with this tool use\..*?(?:the user said:|reason for the rejection:)\s*\S"
 )
 _OWN = ("Caveat: ", "[Request interrupted", "This session is being continued", "Operation stopped by hook", "[Image: source")
 
@@ -130,8 +134,9 @@ def _dumb_turns(file: Path) -> int:
         typed = [text for text in texts if _PUT_IN.sub("", text).strip() and not text.startswith(_OWN)]
         said += typed
         image = any(isinstance(part, dict) and part.get("type") == "image" for part in parts)
-        turns += bool(typed or image or (isinstance(content, str) and not content))
-    return turns + sum(text not in said for text in taken)
+        refused = any(isinstance(part, dict) and _REFUSED.match(str(part.get("content"))) for part in parts)
+        turns += bool(typed or image or refused or (isinstance(content, str) and not content))
+    return turns + sum(text not in said for text in taken + queue)
 
 
 def test_turns_by_another_way(shared: Path) -> None:

@@ -67,7 +67,7 @@ def test_a_capture_is_the_answers_of_its_thread(tmp_path: Path) -> None:
         "turn.completed",
     ] == notes
     info = infos(path)[SESSION]
-    assert (None, "answers", 7) == (info.title, info.extra["partial"], info.messages)
+    assert (None, "answers", 10) == (info.title, info.extra["partial"], info.messages)
 
 
 def test_a_thread_that_was_taken_up_counts_its_sums_once(tmp_path: Path) -> None:

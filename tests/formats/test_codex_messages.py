@@ -238,6 +238,34 @@ def test_what_an_editor_put_before_a_prompt_is_injected(tmp_path: Path, context:
     assert "Go." == infos(tmp_path / name())[SESSION].title
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<extension_context>\nMind the tide.\n</extension_context>",
+        "<agent_message_board_notification>\nNew post.\n</agent_message_board_notification>",
+        "<next_prompt_suggestion>\n[SUGGESTION MODE]\n</next_prompt_suggestion>",
+        "<realtime_delegation>\n<input>x</input>\n</realtime_delegation>",
+        "<token_budget>\nYou have 9 tokens left.\n</token_budget>",
+        "Another language model started to solve this problem and produced a summary of its thinking process.\nNorth.",
+        "You are performing a CONTEXT CHECKPOINT COMPACTION. Create a summary.",
+    ],
+)
+def test_what_the_program_says_in_the_midst_of_a_session_is_not_typed(tmp_path: Path, text: str) -> None:
+    log = Log()
+    log.put_in(text)
+
+    assert [("harness", "")] == _said(_file(tmp_path, log.lines))
+
+
+def test_parts_that_the_program_says_are_a_notification_are_not_typed(tmp_path: Path) -> None:
+    log = Log()
+    line = log.put_in("New post in a discussion.", "Go on.")
+    kinds = ["agent_message_board.notification", None]
+    line["payload"]["internal_chat_message_metadata_passthrough"] = {"content_item_kinds": kinds}
+
+    assert [("person", "Go on.")] == _said(_file(tmp_path, log.lines))
+
+
 def test_a_message_without_event_beside_one_with_it_was_put_in(tmp_path: Path) -> None:
     log = Log()
     log.put_in("Something new that the program says.")

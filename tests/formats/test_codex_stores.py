@@ -530,6 +530,28 @@ def test_subagents_are_delegates(tmp_path: Path) -> None:
     )
     assert "machine" not in info.extra
     assert [True] * 4 + [False] * 2 == [m.extra.get("copied", False) for m in messages(home, OTHER)]
+    # What the caller wrote is a model's; what was copied, a person typed.
+    assert ["person", "model"] * 2 + ["model"] * 2 == [m.author for m in messages(home, OTHER)]
+
+
+@pytest.mark.parametrize(
+    ("source", "by"),
+    [
+        ("cli", "person"),
+        ({"subagent": {"thread_spawn": {"parent_thread_id": SESSION, "depth": 1}}}, "model"),
+        ({"subagent": {"thread_spawn": {"parent_thread_id": SESSION, "depth": 1, "agent_path": "/ada"}}}, "person"),
+        ({"subagent": {"other": "guardian"}}, "harness"),
+    ],
+)
+@pytest.mark.parametrize("has_items", [True, False])
+def test_prompts_are_by_whoever_called_the_thread(tmp_path: Path, source: Any, by: str, has_items: bool) -> None:
+    """What an agent was told by another one, and the program's own questions to a model, passed for typed."""
+    log = Log(source=source)
+    log.turn("Look.", "Seen.")
+    log.lines = [line for line in log.lines if has_items or line["type"] != "response_item"]
+    path = written(tmp_path / name(), log.lines)
+
+    assert [by, "model"] == [m.author for m in messages(path)]
 
 
 def test_a_subagent_that_begins_anew_has_no_copies(tmp_path: Path) -> None:

@@ -22,6 +22,7 @@ from satchel.contracts import Record
 from satchel.digest import content_digest
 from satchel.errors import NotAStore, NotFound, StoreChanged, StoreError
 from satchel.events import Event, Problem, ignore
+from satchel.formats.hermes_rows import visible_row
 from satchel.formats.hermes_state import reader as hermes
 from satchel.formats.jsonl import reader
 from satchel.formats.jsonl.readback import ReadBack, read_back
@@ -525,3 +526,43 @@ def test_ids_of_any_type_keep_their_order(tmp_path: Path) -> None:
     (back,) = read_back(tmp_path / "out.jsonl", update=lambda _: None)
     assert isinstance(back, ReadBack)
     assert digests["s"] == back.content_digest
+
+
+@pytest.mark.parametrize("end", [b"", b"\n"])
+def test_lines_are_read_back_across_the_blocks_of_a_file(
+    hermes_db: Build, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, end: bytes
+) -> None:
+    with hermes.open(hermes_db(), listen=ignore) as store:
+        data = exported(store)[0]
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(data + b"\n \n" + data.rstrip(b"\n") + end)
+    found: list[list[object]] = []
+    for size in (1 << 18, 1000, 7):
+        monkeypatch.setattr("satchel.formats.jsonl.readback._BLOCK", size)
+        read: list[bytes] = []
+        found.append(list(read_back(path, update=read.append)))
+        assert path.read_bytes() == b"".join(read)
+
+    assert found[0]
+    assert all(found[0] == other for other in found)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "stands"),
+    [
+        (r"\\u062a\\u20ac", True),
+        (r"\\ud83d\\ude00", True),
+        (r"\\ud83d", False),
+        (r"\\uDE00 \\u0044", False),
+        (r"\\u\u0064800", False),
+        (r"\\\u0075d800", False),
+        (r"\\u0041 \u005cud800", False),
+        (r"\\\\ud83d", True),
+    ],
+)
+def test_tool_calls_stand_as_they_are_unless_half_a_pair_is_escaped_in_them(arguments: str, stands: bool) -> None:
+    """However the escape itself is spelled: readers that parse the arguments too can't hold half a character."""
+    calls = f'[{{"id": "c1", "function": {{"name": "run", "arguments": "{{\\"a\\": \\"{arguments}\\"}}"}}}}]'
+    _, exact = visible_row(Record("messages", 1, {"role": "assistant", "tool_calls": calls, "id": 1}))
+
+    assert stands is ("tool_calls" not in exact)

@@ -91,6 +91,15 @@ class _View:
     def files(self, segment: int = -1, /) -> Iterator[tuple[str, Path]]:
         yield from ()
 
+    def extent(self, path: Path, /) -> int | None:
+        return None
+
+    def origin(self, segment: int = -1, /) -> str | None:
+        return self.dialect
+
+    def native(self, segment: int = -1, /) -> Iterator[Record] | None:
+        return self.records(segment)
+
 
 def _line(*ids: str, **options: Any) -> tuple[dict[str, Any], Written, bytes]:
     target = MemoryTarget()

@@ -10,6 +10,7 @@ from typing import Any
 import orjson
 import pytest
 
+from satchel import jsontext
 from satchel.errors import JsonError
 from satchel.jsontext import RawText, canonical, dumps, is_plain, loads, loads_common
 
@@ -22,6 +23,26 @@ def test_integers_of_any_size_are_exact(number: int, around: str) -> None:
     text = around % number
     assert json.loads(text) == loads(text) == loads(text.encode())
     assert text.encode() == dumps(loads(text)) == canonical(loads(text))
+
+
+@pytest.mark.parametrize("parts", [0, 5000])
+@pytest.mark.parametrize("number", INTEGERS)
+def test_integers_of_any_size_are_exact_in_long_texts(number: int, parts: int) -> None:
+    """Of texts that are long, the parts are looked at, unless these are very many."""
+    text = json.dumps({"text": "word " * 1000, "parts": [{"n": 0.5}] * parts, "deep": [[{"n": [1.5, number]}]]})
+    assert json.loads(text) == loads(text) == loads(text.encode())
+
+
+@pytest.mark.parametrize("text", ["", "word " * 1000])
+def test_digits_in_texts_cost_no_second_parsing(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    """Ids of many digits stand on very many lines, and each such line was parsed once more, in Python."""
+    line = {"id": "1" * 40, "time": 1770000000.5, "text": text, "inner": [{"of": "0000000000000000000000.1"}]}
+
+    def again(data: bytes | str) -> Any:
+        raise AssertionError("It is parsed a second time.")
+
+    monkeypatch.setattr(jsontext, "_loads_slow", again)
+    assert line == loads(json.dumps(line)) == loads(json.dumps(line).encode())
 
 
 @pytest.mark.parametrize(

@@ -62,6 +62,23 @@ def test_what_a_damaged_line_holds_is_read_and_its_bytes_are_kept(
     assert bool(heard) is told
 
 
+@pytest.mark.parametrize("end", [B, b""])
+def test_what_follows_a_hundred_damaged_records_on_one_line_is_kept_and_told(tmp_path: Path, end: bytes) -> None:
+    torn, many = b'{"a": "cut ' + A, 130
+    records, heard = _read(tmp_path / "a.jsonl", torn * many + end + b"\n")
+    whole = sum(record.data is not None for record in records)
+    assert 99 == whole
+    assert A + torn * (many - whole - 1) + end + b"\n" == records[-1].raw
+    assert torn * many + end + b"\n" == b"".join(record.raw or b"" for record in records)
+    ((_, message, lost),) = heard
+    assert "101 damaged records stand on this line beside 99 whole" in message
+    assert "what follows the first 100 of them is not looked into" in message
+    assert 0 == lost, "its bytes are kept"
+    assert ["a damaged record stands on this line beside 1 whole; what is whole is read, the rest is kept as it stands"] == [
+        message for _, message, _ in _read(tmp_path / "b.jsonl", torn + b"\n")[1]
+    ]
+
+
 @given(
     st.lists(
         st.sampled_from([A, B, b"\n", b"\r\n", b'{"a": "cut', b"\0\0", b"[1]", b"\xff", b'"', b"}", b" ", b'{"']), max_size=12

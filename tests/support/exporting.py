@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from satchel.contracts import Files, Record, SessionInfo, Store, Writer, Written
+from satchel.contracts import Files, Origins, Record, SessionInfo, Store, Writer, Written
 from satchel.digest import ContentDigest
 from satchel.events import ignore
 from satchel.formats.jsonl import writer as jsonl
@@ -80,6 +80,19 @@ class View:
     def files(self, segment: int = -1, /) -> Iterator[tuple[str, Path]]:
         if isinstance(self._store, Files):
             yield from self._store.files(self.ids[segment])
+
+    def extent(self, path: Path, /) -> int | None:
+        return None
+
+    def origin(self, segment: int = -1, /) -> str | None:
+        if self.dialect != "hermes":
+            return self.dialect
+        return self._store.origin(self.ids[segment]) if isinstance(self._store, Origins) else None
+
+    def native(self, segment: int = -1, /) -> Iterator[Record] | None:
+        if self.dialect != "hermes":
+            return self.records(segment)
+        return self._store.native(self.ids[segment]) if isinstance(self._store, Origins) else None
 
 
 def exported(
