@@ -9,7 +9,7 @@ record as it is serialised, and says whether any of its strings has to be looked
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 
 from satchel.redaction import named
@@ -18,7 +18,7 @@ from satchel.redaction.literals import Hits, finder, repeated_until
 from satchel.redaction.opening import names_something, opener
 from satchel.redaction.rules import Rule, RuleSet
 from satchel.redaction.spans import STRONG, Span, merged
-from satchel.redaction.views import View, disguised, hides, views
+from satchel.redaction.views import View, disguised, hides, sliced, views
 from satchel.redaction.wraps import joined
 
 __all__ = ["MASK", "Engine"]
@@ -120,6 +120,8 @@ class Engine:
         begins = sorted(span.start for span in found)
         places = [span.start for span in found if _ends_line(plain, span, begins)]
         places += [at for at in again if _BROKEN_RUN.match(plain, at)]
+        if not isinstance(text, str):
+            begins = [text.start(at) for at in begins]
         past = -1
         for at in sorted(places):
             if at < past:
@@ -130,7 +132,10 @@ class Engine:
             # All that is in these lines is looked at with this one.
             past = at + len(view.text)
             for span in self._look(view.text, []):
-                spans.append(Span(view.start(span.start), view.end(span.end), span.rule, span.strength))
+                start, end = view.start(span.start), view.end(span.end)
+                # Two findings, one behind the other, are no broken one.
+                if bisect_right(begins, start) == bisect_left(begins, end):
+                    spans.append(Span(start, end, span.rule, span.strength))
 
     def _look(self, text: str, again: list[int]) -> list[Span]:
         """Return what is found in a text as it is read; where another reading of it may show more is added to `again`."""
@@ -142,7 +147,19 @@ class Engine:
             coded = self._scan_coded(data)
             for number, starts in _in_characters(coded, data, folded).items():
                 self._decode(text, self._coded[number], starts, spans)
+            lines = _without_breaks(text)
+            if lines is not None:
+                self._decode_lines(lines, spans)
         return spans
+
+    def _decode_lines(self, lines: View, spans: list[Span]) -> None:
+        """Add runs whose tokens begin where a line of base64 ends."""
+        folded = _folded(lines.text)
+        data = folded.encode("utf-8", "surrogatepass")
+        found: list[Span] = []
+        for number, starts in _in_characters(self._scan_coded(data), data, folded).items():
+            self._decode(lines.text, self._coded[number], starts, found)
+        spans.extend(Span(lines.start(span.start), lines.end(span.end), span.rule, span.strength) for span in found)
 
     def _matches(self, text: str, hits: Hits, again: list[int]) -> list[Span]:
         """Return what is found at the hits; where another reading of the text may show more is added to `again`."""
@@ -216,7 +233,8 @@ class Engine:
             if names_something(raw, folded, starts) if number in self._words else self._openers[number](raw, starts):
                 return 1
         if _is_long_run(folded):
-            for number, starts in self._scan_coded(folded).items():
+            raw = _BREAKS_IN_BYTES.sub(b"", raw)
+            for number, starts in self._scan_coded(raw.lower()).items():
                 for form, _, _ in self._coded[number]:
                     coded = form.encode()
                     if any(raw.startswith(coded, at) for at in starts):
@@ -260,6 +278,29 @@ _RUN_SIGNS = bytes(97 if (chr(byte).isalnum() and byte < 128) or byte in b"+/-_"
 def _is_long_run(folded: bytes) -> bool:
     """Return whether a text has a run of characters so long that base64 or hex may be in it."""
     return _RUN in folded.translate(_RUN_SIGNS)
+
+
+# Where base64 goes on in the next line; in bytes also as JSON spells it, however deep.
+_BASE64_LINE = r"[A-Za-z0-9+/_\-]{60}"
+_BREAKS = re.compile(rf"(?:\r\n(?<={_BASE64_LINE}\r\n)|\n(?<={_BASE64_LINE}\n))[ \t]{{0,40}}(?=[A-Za-z0-9+/_\-=])")
+_BREAKS_IN_BYTES = re.compile(
+    (
+        rf"(?:\r\n(?<={_BASE64_LINE}\r\n)|\n(?<={_BASE64_LINE}\n)|\\(?<={_BASE64_LINE}\\)\\{{0,15}}(?:r\\{{1,16}})?n)"
+        r"(?:[ \t]|\\{1,16}t){0,40}(?=[A-Za-z0-9+/_\-=])"
+    ).encode()
+)
+
+
+def _without_breaks(text: str) -> View | None:
+    """Return a text with the line ends within base64 taken out, None where there are none."""
+    if "\n" not in text:
+        return None
+    kept: list[tuple[int, int]] = []
+    at = 0
+    for match in _BREAKS.finditer(text):
+        kept.append((at, match.start()))
+        at = match.end()
+    return sliced(text, [*kept, (at, len(text))]) if kept else None
 
 
 def _in_characters(hits: Hits, data: bytes, text: str) -> Hits:

@@ -687,7 +687,7 @@ def _is_name(value: str) -> bool:
 
 
 _VOWELS = frozenset("aeiouyAEIOUY")
-_SPOKEN = _words("http https html xhtml grpc mysql psql pgsql xpng dhcp wpdb csrf xsrf hdfs mtls sftp smtp")
+_SPOKEN = _words("http https html xhtml grpc mysql psql pgsql xpng dhcp wpdb csrf xsrf hdfs pkcs mtls sftp smtp")
 
 
 def _random_part(value: str) -> bool:
