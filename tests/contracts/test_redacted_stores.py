@@ -25,6 +25,7 @@ from satchel import library
 from satchel.errors import RedactionError
 from satchel.events import Event, Problem
 from satchel.redaction.engine import MASK, Engine
+from satchel.redaction.report import Report
 from satchel.redaction.rules import builtin
 from satchel.redaction.spans import Span
 
@@ -267,6 +268,27 @@ def test_a_session_whose_id_is_a_secret_is_one_session_under_another_name(tmp_pa
     line = json.loads((tmp_path / "jsonl" / "out.jsonl").read_text())
     manifest = (tmp_path / "jsonl" / "out.jsonl.manifest.jsonl").read_text().splitlines()
     assert {line["id"]} == {json.loads(row)["session_id"] for row in manifest if json.loads(row)["type"] == "session"}
+
+
+def test_nothing_that_is_told_of_a_run_holds_a_secret_of_a_name(tmp_path: Path) -> None:
+    """Ids of sessions stood in the report, and paths and ids in the events, as they were."""
+    folder, session, agent, damaged, other = (token(name) for name in ("told folder", "told id", "told agent", "told", "told other"))
+    home = tmp_path / "home" / "projects" / f"-srv-{folder}"
+    (home / session / "subagents").mkdir(parents=True)
+    line = {"type": "user", "sessionId": session, "uuid": "u1", "parentUuid": None, "message": {"role": "user", "content": "hello"}}
+    (home / f"{session}.jsonl").write_text(json.dumps(line) + "\n{broken " + damaged + "\n")
+    helper = line | {"isSidechain": True, "agentId": agent}
+    (home / session / "subagents" / f"agent-{agent}.jsonl").write_text(json.dumps(helper) + "\n")
+    (home / f"{other}.jsonl").write_bytes(b"\0\xff\n" * 20)
+    heard: list[Event] = []
+    report = Report()
+
+    library.convert(tmp_path / "home", tmp_path / "out.jsonl", redactor=redactor(report=report), listen=heard.append)
+
+    told = f"{heard} {json.dumps(report.as_dict())}"
+    assert any(isinstance(event, Problem) for event in heard)
+    assert [value for value in (folder, session, agent, damaged, other) if value in told] == []
+    assert len(report.sessions) == 2
 
 
 # ---------------------------------------------------------------------------------------------------------- failing closed

@@ -336,6 +336,9 @@ class _Report:
     def changed(self, session: str, /) -> None:
         self.heard.append(("changed", session))
 
+    def rename(self, session: str, name: str, /) -> None:
+        self.heard.append(("rename", session, name))
+
     def media(self, session: str, /) -> None:
         self.heard.append(("media", session))
 
