@@ -167,10 +167,11 @@ def _carries_on(run: str, rest: str, before: str, *, width: int, hanging: bool, 
         hanging: This line is indented, that one is not.
         full: This line is just as wide.
     """
-    if full and not rest and len(run) >= _WIDTH:
-        return True
+    # Lines of names and values may be as wide as each other.
     if _NAMED.match(run):
         return False
+    if full and not rest and len(run) >= _WIDTH:
+        return True
     if not rest:
         if _is_random(run):
             return not hanging or len(run) >= 8

@@ -55,6 +55,18 @@ def test_what_is_found_is_opened(text: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "names", [("INTERNAL_SERVICE_API_KEY", "EXTERNAL_SERVICE_API_KEY"), ("first_service_token", "other_service_token")]
+)
+@pytest.mark.parametrize("sign", ["=", ":"])
+def test_lines_of_equal_width_are_values_of_their_own(names: tuple[str, ...], sign: str) -> None:
+    """They were taken for one broken line: one value of two, which was found nowhere else, and a line less."""
+    values = [token(seed, head="", length=32) for seed in range(2)]
+    text = "\n".join(f"{name}{sign}{value}" for name, value in zip(names, values, strict=True))
+
+    assert values == [text[span.start : span.end] for span in ENGINE.find(text)]
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "path/%20ghp_helper_functions_for_tests",
