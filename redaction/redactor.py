@@ -180,6 +180,8 @@ class SecretRedactor:
         """What was found in this family; a gate looks for it in what is written."""
         self._session = ""
         self._marks = bytearray(1 << (_BITS - 3))
+        self._disguised = bytearray(1 << (_BITS - 3))
+        """Which records are to be read otherwise too: what is known from elsewhere may be disguised in them."""
         self._learned = False
         self._counts: dict[str, Counter[str]] = {}
         self._told: dict[str, int] = {}
@@ -210,6 +212,7 @@ class SecretRedactor:
             self._policy.begin()
         if self._learned:
             self._marks = bytearray(len(self._marks))
+            self._disguised = bytearray(len(self._disguised))
         self._learned = False
         self._told.clear()
         self._shown.clear()
@@ -387,6 +390,9 @@ class SecretRedactor:
             self._report.looked(self._shown.get(self._session, self._session), opened=opened)
         if not opened:
             return
+        if self._hidden:
+            at = hash((record.kind, record.key)) & _MASK
+            self._disguised[at >> 3] |= 1 << (at & 7)
         found = self._edits(record)
         for _, edit in found:
             hit = edit.hit
@@ -465,6 +471,9 @@ class SecretRedactor:
         """Return whether a record may hold what was not seen in it when it was learned: what was known only later."""
         policy = self._policy
         if self.registry.is_looked_for:
+            at = hash((record.kind, record.key)) & _MASK
+            if self._disguised[at >> 3] & 1 << (at & 7):
+                return True
             serialised = record.json or self._serialised(record)
             return self.registry.holds(serialised) or (policy is not None and policy.may_hold(serialised))
         return policy is not None and policy.may_hold(record.json or self._serialised(record))
@@ -559,7 +568,7 @@ class SecretRedactor:
             spans += [named] if named is not None else []
         hits = [self._hit(text, span) for span in spans] if spans else []
         if not self._learning and self.registry.is_looked_for and mode != NAMED:
-            known = self.registry.find(text)
+            known = [*self.registry.find(text), *self.registry.find_disguised(text)]
             if mode == NUMBER:
                 known = [hit for hit in known if (hit.start, hit.end) == (0, len(text))]
             if known:

@@ -11,7 +11,7 @@ import re
 
 from satchel.redaction.views import View, sliced
 
-__all__ = ["gutters", "joined"]
+__all__ = ["gutters", "joined", "unbroken"]
 
 _LINES = 64
 _SPAN = 16 << 10
@@ -186,6 +186,18 @@ def _is_random(run: str) -> bool:
     if re.search("[a-z][A-Z]|[A-Z]{2}[a-z]", run):
         return True
     return re.search("[0-9]", run) is not None and re.search("[A-Za-z]", run) is not None
+
+
+_BREAK = re.compile(r"[ \t]*[│┃║|]?[ \t]*\\?\r?\n(?:[ \t]*(?:[│┃║|>+#*-]|//)[ \t]?){0,3}[ \t]*")
+
+
+def unbroken(text: str) -> View | None:
+    """Return a text without any line end, and what stands before and behind one: to find what is known. None without line ends."""
+    kept, here = [], 0
+    for match in _BREAK.finditer(text):
+        kept.append((here, match.start()))
+        here = match.end()
+    return sliced(text, [*kept, (here, len(text))]) if kept else None
 
 
 _DIGITS = re.compile(r"[0-9]+")
