@@ -44,6 +44,7 @@ __all__ = [
     "Store",
     "Stream",
     "Target",
+    "Telling",
     "Usage",
     "Writer",
     "Written",
@@ -472,6 +473,15 @@ class Scoped(Protocol):
 
     def counts(self, session_id: str, /) -> Mapping[str, int]:
         """Return what was taken out of a session that was applied, by rule, and how often."""
+        ...
+
+
+@runtime_checkable
+class Telling(Protocol):
+    """What a redactor can do for what is told while a run goes on: it ends up in logs, and those are passed on as well."""
+
+    def told(self, text: str, /) -> str:
+        """Redact a path, a session's id, a message: what is surely secret goes."""
         ...
 
 

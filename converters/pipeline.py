@@ -30,6 +30,7 @@ from satchel.contracts import (
     Scoped,
     SessionInfo,
     Store,
+    Telling,
     Written,
 )
 from satchel.digest import ContentDigest, lineage_digest
@@ -89,10 +90,11 @@ class Outcome:
 
 
 class _Counting:
-    """A listener that counts problems and passes every event on."""
+    """A listener that counts problems and passes every event on; where secrets are taken out, it says none."""
 
-    def __init__(self, listen: Listener) -> None:
+    def __init__(self, listen: Listener, redactor: Redactor | None = None) -> None:
         self._listen = listen
+        self._told = redactor.told if isinstance(redactor, Telling) else None
         self.lost = 0
         self.warnings = 0
 
@@ -102,6 +104,8 @@ class _Counting:
                 self.lost += max(1, event.lost)
             else:
                 self.warnings += 1
+            if self._told is not None:
+                event = replace(event, where=self._told(event.where), message=self._told(event.message))
         self._listen(event)
 
 
@@ -426,7 +430,7 @@ def export(
         spare([*sources, *find_all()], output, file_name=registry.writer(format).file_name)
     attempt = 1
     while True:
-        counting = _Counting(listen)
+        counting = _Counting(listen, redactor)
         run = _Run(counting, format, dict(options or {}), lineage, redactor)
         only_ended = not selection.takes_live if ended_only is None else ended_only
         try:
@@ -523,9 +527,9 @@ class _Run:
                             gated.settle()
                         self._learn(item.store, family)
                         for segments in family:
-                            self._listen(SessionStarted(segments[-1]))
-                            before = self._listen.lost
                             view = View(item.store, segments, self._redactor, agent=item.agents.get(segments[-1]))
+                            self._listen(SessionStarted(view.ids[-1]))
+                            before = self._listen.lost
                             if gate is not None:
                                 gate.session = view.ids[-1]
                             written = writing.add(view)

@@ -249,10 +249,14 @@ def _from_stdin() -> Source:
     """Keep standard input in a private file, since a store is read more than once."""
     if sys.stdin is None or sys.stdin.isatty():
         raise UsageError("--from - reads standard input, and that is a terminal: pipe a file into it")
+    import atexit
     import shutil
     import tempfile
 
     folder = Path(tempfile.mkdtemp(prefix=_STDIN))
+    if not _SPOOLED:
+        # Whoever uses the library forgets it no later than at the end.
+        atexit.register(forget_stdin)
     _SPOOLED.append(folder)
     path = folder / "stdin"
     try:

@@ -119,7 +119,7 @@ class Engine:
         found = list(spans if found is None else found)
         begins = sorted(span.start for span in found)
         places = [span.start for span in found if _ends_line(plain, span, begins)]
-        places += [at for at in again if _BROKEN_RUN.match(plain, at)]
+        places += [at for at in again if _BROKEN_RUN.match(plain, at) or named.CUT_OFF.match(plain, at)]
         if not isinstance(text, str):
             begins = [text.start(at) for at in begins]
         past = -1
@@ -366,7 +366,10 @@ def _rule_matches(rule: Rule, text: str, starts: Sequence[int], again: list[int]
             past = match.end()
             if named.DISGUISE.match(text, past):
                 again.append(start)
-        elif _UNFINISHED.match(text, start) is not None:
+        elif _UNFINISHED.match(text, start) is not None or (
+            _BROKEN_RUN.match(text, start) is not None and rule.strength == STRONG and rule.solid
+        ):
+            # What is known by its beginning alone may be cut right behind it.
             again.append(start)
 
 
@@ -442,13 +445,15 @@ def _is_word(char: str) -> bool:
     return char == "_" or char.isalnum()
 
 
-_ESCAPED = re.compile(r"(?:\\[nrtbf]|\\u[0-9a-fA-F]{4}|%[0-9a-fA-F]{2}|\x1b\[[0-9;]{0,16}m)\Z")
+_ESCAPED = re.compile(
+    r"(?:\\[nrtbfvae0]|\\u[0-9a-fA-F]{4}|\\x[0-9a-fA-F]{2}|\\[0-3][0-7]{2}|%(?:25){0,3}[0-9a-fA-F]{2}|\x1b?\[[0-9;]{1,16}m|\x1b\[m)\Z"
+)
 
 
 def _after_escape(text: str, at: int) -> bool:
-    """Return whether the character before belongs to an escape that ends there: `\\n`, `%3D`, a colour code."""
+    """Return whether the character before ends an escape: `\\n`, `\\x00`, `%3D`, `%2520`, a colour code, one without its ESC."""
     # Most words end in nothing like it, and to see that is cheap.
-    if text[at - 1] not in "nrtbfmABCDEFabcde0123456789":
+    if text[at - 1] not in "nrtbfvmABCDEFabcde0123456789":
         return False
     return _ESCAPED.search(text, max(0, at - 20), at) is not None
 

@@ -18,7 +18,7 @@ from satchel.redaction.checks import entropy, is_documented, is_placeholder
 from satchel.redaction.literals import repeated_until
 from satchel.redaction.spans import MEDIUM, STRONG, Span
 
-__all__ = ["DISGUISE", "KINDS", "SPACED", "VERBS", "WORDS", "judged", "named_value", "values"]
+__all__ = ["CUT_OFF", "DISGUISE", "KINDS", "SPACED", "VERBS", "WORDS", "judged", "named_value", "values"]
 
 Class = Literal["password", "secret", "pin", "weak"]
 
@@ -228,6 +228,12 @@ SPACED = _words(
 DISGUISE = re.compile("[\\x00-\\x08\\x0e-\\x1f\\\\%&\\x7f-\\x9f\\xad\\u200b-\\u200f\\u2060-\\u2064\\ufeff]")
 """A character behind which text may be written otherwise than it is read."""
 
+CUT_OFF = re.compile(
+    r"[A-Za-z0-9_.\-$]{2,128}[\"'`*_]{0,3}[ \t]?(?:=>|:=|[:=])[ \t]{0,8}[\"'`]?"
+    r"[A-Za-z0-9_\-+/=.~@!#%^&*]{1,64}[ \t]{0,64}[│┃║|\\]?\r?\n"
+)
+"""A name whose value ends with its line, and may go on in the next one."""
+
 
 _WRITTEN_OTHERWISE = re.compile(
     r"[\s\"'`*_=:>,(\[{\])]{0,24}[A-Za-z0-9_\-+/=.~!@#$^*]{0,256}"
@@ -291,7 +297,7 @@ def values(text: str, starts: Sequence[int], again: list[int]) -> Iterator[Span]
             continue
         if many:
             failed.add(around)
-        if _WRITTEN_OTHERWISE.match(text, end):
+        if _WRITTEN_OTHERWISE.match(text, end) or (name.klass != "weak" and CUT_OFF.match(text, begin)):
             again.append(begin)
         if name.klass in ("password", "secret"):
             yield from _column(text, begin, end, name)
@@ -542,7 +548,9 @@ _EXPRESSION = re.compile(
     | (?: op | vault | ref | env | file | ssm | arn | secret | secretsmanager | azure | gcp | keyring | awssm ) : .*
     """
 )
-_VERSIONED = re.compile(r"[A-Za-z][\w.\-]*-\d+(?:\.\d+)+(?:[\w.\-]*)|\d{8}[_-]\d{4,6}[\w-]*|\d{4}-\d\d-\d\d.*")
+_VERSIONED = re.compile(
+    r"[A-Za-z][\w.\-]*-\d+(?:\.\d+)+(?:[\w.\-]*)|(?:[a-z][a-z_]{0,32}:)?\d{8}[_-]\d{4,6}[\w-]*|\d{4}-\d\d-\d\d.*"
+)
 _TIME = re.compile(r"\d{4}-\d\d-\d\d(?:[T ].*)?|\d{1,2}:\d\d(?::\d\d)?.*|v?\d{1,5}(?:\.\d{1,5}){1,4}(?:-[\w.]+)?")
 _WORDY = re.compile(r"[A-Za-z]+(?:[_\-./ :][A-Za-z]+)*")
 _PART = r"(?:[a-z]+(?:\d{1,4}[a-z]{2,})?|[A-Z][a-z]+|[A-Z]+)\d{0,4}"

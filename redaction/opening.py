@@ -23,7 +23,7 @@ Opener = Callable[[bytes, Sequence[int]], bool]
 # A token may go on behind an escape, a code or a line's end, where its pattern cannot follow.
 _GOES_ON = re.compile(
     rb"[A-Za-z0-9_\-+/=.~:@]{0,64}(?:\\{1,16}(?:u00|x[0-9a-fA-F]{2}|/|[01][0-7]{2}|e\[|u\{)|%[0-9A-Fa-f]{2}|&[#a-zA-Z]|[\x80-\xff])"
-    rb"|(?=[A-Za-z_\-+/=.~:@]{0,64}[0-9])[A-Za-z0-9_\-+/=.~:@]{8,64}[\"'`+ \\.&|]{0,12}\\[rn]"
+    rb"|[A-Za-z0-9_\-+/=.~:@]{0,128}[\"'`+ \t\\.&|=\x80-\xff]{0,12}(?:\\[rn]|[\r\n])"
 )
 _NEAR = 64, 512
 _WORD = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")
@@ -95,7 +95,7 @@ def _distinct(raw: bytes, starts: Sequence[int]) -> list[int]:
 
 def _after_escape(raw: bytes, at: int) -> bool:
     """Return whether what stands before a place may be an escape or a code and no word."""
-    return b"\\" in raw[max(0, at - 6) : at] or b"%" in raw[max(0, at - 3) : at] or b"[" in raw[max(0, at - 16) : at]
+    return b"\\" in raw[max(0, at - 6) : at] or b"%" in raw[max(0, at - 7) : at] or b"[" in raw[max(0, at - 20) : at]
 
 
 _Test = tuple[bool, Callable[..., re.Match[bytes] | None] | None, Callable[..., re.Match[bytes] | None]]
@@ -163,12 +163,12 @@ _WORD_REST = re.compile(rb"[a-z0-9_.\-$]{0,64}")
 _NAME_BYTES = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-$"
 # After a name, in serialised text: a sign (behind quotes and brackets, escaped or not) and something like a value …
 _SIGN = re.compile(
-    rb"(?:\\*[\"'`*_\])/]|[ \t]|\\[rnt][ \t]*(?=\\*[\"'{])){0,24}"
+    rb"(?:\\*[\"'`*_\])/]|\\+(?:u00|x)(?:2[27]|60)|\\+04[27]|[ \t]|\\[rnt][ \t]*(?=\\*[\"'{])){0,24}"
     rb"(?:\\*[:=>|?<{%&\[-]|,\s{0,4}\\*[\"'`b]|\\u003)(?=[^\n]{0,120}?[^\s\\\"'`,;(){}\[\]]{4})"
 )
 _LONG = re.compile(rb"[^\n]{0,24}?(?=[^\s\\\"'`,;(){}]{0,40}\d)[^\s\\\"'`,;(){}]{16}")
 # … or a blank and then a quoted value, or a number somewhere in what follows: passwords and keys in prose have one.
-_BLANK = re.compile(rb"[ \t]{1,4}(?:\\*[\"'`]|[^\n\\]{0,120}?\d)|,?[ \t]|\\[nrt]")
+_BLANK = re.compile(rb"[ \t]{1,4}(?:\\*[\"'`]|[^\n\\]{0,120}?\d)")
 _BEFORE = re.compile(rb"\d[^\n\\]{0,120} (?:as|is|for) [^\n\\]{0,40}\Z")
 
 
@@ -210,8 +210,7 @@ def names_something(raw: bytes, folded: bytes, starts: Sequence[int]) -> bool:
         elif name.klass != "weak" or identifier in named.VERBS:
             if identifier in named.VERBS and not _is_second_word(folded, begin):
                 continue
-            blank = _BLANK.match(folded, past)
-            if blank is not None and blank.end() > past + 2:
+            if _BLANK.match(folded, past) is not None:
                 return True
             if _BEFORE.search(folded, max(0, begin - 170), begin) is not None:
                 return True

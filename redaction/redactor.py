@@ -118,6 +118,10 @@ class Report(Protocol):
         """Count a record that something went from."""
         ...
 
+    def rename(self, session: str, name: str, /) -> None:
+        """Call a session otherwise from now on: what its id holds of a secret is known by now."""
+        ...
+
     def media(self, session: str, /) -> None:
         """Count a picture or the like that was left out."""
         ...
@@ -180,9 +184,13 @@ class SecretRedactor:
         """What was found in this family; a gate looks for it in what is written."""
         self._session = ""
         self._marks = bytearray(1 << (_BITS - 3))
+        self._disguised = bytearray(1 << (_BITS - 3))
+        """Which records are to be read otherwise too: what is known from elsewhere may be disguised in them."""
         self._learned = False
         self._counts: dict[tuple[str, str], Counter[str]] = {}
         self._told: dict[tuple[str, str], int] = {}
+        self._shown: dict[str, str] = {}
+        """What sessions are called in the report, by their ids."""
         self._named: dict[tuple[str, ...], bool] = {}
         self._columns: dict[tuple[str, ...], bool] = {}
         self._streams = Streams()
@@ -212,8 +220,10 @@ class SecretRedactor:
             self._policy.begin()
         if self._learned:
             self._marks = bytearray(len(self._marks))
+            self._disguised = bytearray(len(self._disguised))
         self._learned = False
         self._told.clear()
+        self._shown.clear()
         self._counts.clear()
         self._streams.clear()
         self._spans = {}
@@ -222,6 +232,15 @@ class SecretRedactor:
     def enter(self, session_id: str, /) -> None:
         """Say whose records come next: for the report, and for the place in an error."""
         self._session = session_id
+        if self._report is not None and session_id:
+            shown = self._called(session_id)
+            if self._shown.setdefault(session_id, shown) != shown:
+                self._report.rename(self._shown[session_id], shown)
+                self._shown[session_id] = shown
+
+    def told(self, text: str, /) -> str:
+        """Return what is told of a run (a path, an id, a message) without what is surely secret."""
+        return self._loose(text, STRONG_ONLY)
 
     def learn(self, records: Iterable[Record], /) -> None:
         """
@@ -354,11 +373,20 @@ class SecretRedactor:
         rule = getattr(error, "rule", None)
         by = f" (rule {rule})" if isinstance(rule, str) and rule in self._engine.rules.ids else ""
         where = "a text outside the records" if record is None else _place(record)
-        session = f" of session {self._session[:_LONGEST_PLACE]}" if self._session else ""
+        # For a text outside the records it could not be told what of the session's id is secret.
+        called = self._called(self._session) if self._session and record is not None else ""
+        session = f" of session {called[:_LONGEST_PLACE]}" if called else ""
         return RedactionError(
             f"secrets could not be removed{by}: {type(error).__name__} at {where}{session}; nothing of it was written",
-            subject=self._session or None,
+            subject=called or None,
         )
+
+    def _called(self, session: str) -> str:
+        """Return a session's id as it may be told."""
+        try:
+            return self.identifier(session)
+        except RedactionError:
+            return "?"
 
     # ------------------------------------------------------------------------------------------------ learning
 
@@ -379,9 +407,12 @@ class SecretRedactor:
         else:
             opened = self._may_hold(self._serialised(record))
         if self._report is not None:
-            self._report.looked(self._session, opened=opened)
+            self._report.looked(self._shown.get(self._session, self._session), opened=opened)
         if not opened:
             return
+        if self._hidden:
+            at = hash((record.kind, record.key)) & _MASK
+            self._disguised[at >> 3] |= 1 << (at & 7)
         found = self._edits(record)
         for _, edit in found:
             hit = edit.hit
@@ -496,6 +527,9 @@ class SecretRedactor:
         """Return whether a record may hold what was not seen in it when it was learned: what was known only later."""
         policy = self._policy
         if self.registry.is_looked_for:
+            at = hash((record.kind, record.key)) & _MASK
+            if self._disguised[at >> 3] & 1 << (at & 7):
+                return True
             serialised = record.json or self._serialised(record)
             return self.registry.holds(serialised) or (policy is not None and policy.may_hold(serialised))
         return policy is not None and policy.may_hold(record.json or self._serialised(record))
@@ -604,7 +638,7 @@ class SecretRedactor:
             spans += [named] if named is not None else []
         hits = [self._hit(text, span) for span in spans] if spans else []
         if not self._learning and self.registry.is_looked_for and mode != NAMED:
-            known = self.registry.find(text)
+            known = [*self.registry.find(text), *self.registry.find_disguised(text)]
             if mode == NUMBER:
                 known = [hit for hit in known if (hit.start, hit.end) == (0, len(text))]
             if known:
@@ -692,6 +726,7 @@ class SecretRedactor:
     # ------------------------------------------------------------------------------------------------ telling
 
     def _tell(self, report: Report, session: str, record: Record, found: Sequence[Edit]) -> None:
+        session = self._shown.get(session, session)
         for edit in found:
             hit = edit.hit
             if hit.rule == _MEDIA_RULE:

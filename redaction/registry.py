@@ -12,12 +12,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from satchel.redaction.spans import STRONG
+from satchel.redaction.views import View, hides, views
+from satchel.redaction.wraps import unbroken
 
 __all__ = ["Hit", "Registry", "propagates"]
 
 _LEAST = 12
 _LEAST_SURE = 8
 _LEAST_GIVEN = 4
+_HALF = 10
+"""What is left of a value that was broken over two lines is looked for if it is so long."""
 _GROUP = 48
 """So many literals are searched for with vector instructions; more, in groups."""
 _PLAIN = re.compile(r"[A-Za-z0-9 _.:;,~!@#$%^*()+=?|{}\[\]`-]{8,}")
@@ -90,6 +94,7 @@ class Registry:
         self._looks = False
         self._forms_of: dict[str, str] | None = None
         self._anchored: list[tuple[_Find, list[list[tuple[str, int]]]]] | None = None
+        self._broken: _Find | None = None
         self._longest = 0
         self.clear()
 
@@ -192,10 +197,39 @@ class Registry:
             at = start
             yield count, those
 
+    def find_disguised(self, text: str) -> list[Hit]:
+        """Return where values stand that only another reading of a text shows: escaped, with codes in them, broken over lines."""
+        hits: list[Hit] = []
+        if hides(text):
+            for view in views(text, hot=True):
+                hits += self._in_view(view)
+        if "\n" in text and self._holds_half(text.encode("utf-8", "surrogatepass")):
+            whole = unbroken(text)
+            if whole is not None:
+                hits += [hit for hit in self._in_view(whole) if "\n" in text[hit.start : hit.end]]
+        return hits
+
+    def _in_view(self, view: View) -> Iterator[Hit]:
+        for hit in self.find(view.text):
+            yield hit._replace(start=view.start(hit.start), end=view.end(hit.end))
+
+    def _holds_half(self, data: bytes) -> bool:
+        if self._broken is None:
+            self._broken = _finds([half.encode("utf-8", "surrogatepass") for half in self._halves()], native=self._native)
+        return bool(self._broken(data))
+
+    def _halves(self) -> Iterator[str]:
+        """Yield parts of values, of which one is in every text that holds a value broken once."""
+        for value in self.spreading:
+            if len(value) >= 2 * _HALF and "\n" not in value:
+                yield value[: len(value) // 2]
+                yield value[len(value) // 2 :]
+
     def _changed(self) -> None:
         self._looks = any(known.spreads for known in self._known.values())
         self._forms_of = None
         self._anchored = None
+        self._broken = None
 
     def _spelled(self) -> dict[str, str]:
         """Return every form with the value it stands for."""
@@ -226,6 +260,10 @@ class Registry:
             else:
                 for spelling in _escaped(form):
                     anchors.setdefault(spelling, []).append((form, 0))
+        for half in self._halves():
+            # A value that is broken over lines is looked for closely where a part of it is.
+            run = max(_PLAIN.findall(half), key=len, default="")
+            anchors.setdefault((run or half).encode("utf-8", "surrogatepass"), [])
         sizes = sorted({len(anchor) for anchor in anchors})
         for anchor, forms in anchors.items():
             # Of two anchors that begin alike the longer one is met.

@@ -74,6 +74,10 @@ class Report:
         """Count a record that something went from."""
         self._of(session).changed += 1
 
+    def rename(self, session: str, name: str) -> None:
+        """Call a session otherwise, in the same place."""
+        self.sessions = {name if at == session else at: counts for at, counts in self.sessions.items()}
+
     def media(self, session: str) -> None:
         """Count a picture, font or sound that was left out."""
         self._of(session).media += 1

@@ -11,7 +11,7 @@ import re
 
 from satchel.redaction.views import View, sliced
 
-__all__ = ["gutters", "joined"]
+__all__ = ["gutters", "joined", "unbroken"]
 
 _LINES = 64
 _SPAN = 16 << 10
@@ -167,10 +167,11 @@ def _carries_on(run: str, rest: str, before: str, *, width: int, hanging: bool, 
         hanging: This line is indented, that one is not.
         full: This line is just as wide.
     """
-    if full and not rest and len(run) >= _WIDTH:
-        return True
+    # Lines of names and values may be as wide as each other.
     if _NAMED.match(run):
         return False
+    if full and not rest and len(run) >= _WIDTH:
+        return True
     if not rest:
         if _is_random(run):
             return not hanging or len(run) >= 8
@@ -185,6 +186,21 @@ def _is_random(run: str) -> bool:
     if re.search("[a-z][A-Z]|[A-Z]{2}[a-z]", run):
         return True
     return re.search("[0-9]", run) is not None and re.search("[A-Za-z]", run) is not None
+
+
+_BREAK = re.compile(r"\\?\r?\n(?:[ \t]{0,64}(?:[│┃║|>+#*-]|//)[ \t]?){0,3}[ \t]{0,64}")
+_BEFORE_BREAK = 80
+
+
+def unbroken(text: str) -> View | None:
+    """Return a text without line ends and what stands around them, None where it has none: to find what is known."""
+    kept, here = [], 0
+    for match in _BREAK.finditer(text):
+        line = text[max(here, match.start() - _BEFORE_BREAK) : match.start()]
+        inner = line.rstrip(" \t").rstrip("│┃║|").rstrip(" \t")
+        kept.append((here, match.start() - len(line) + len(inner)))
+        here = match.end()
+    return sliced(text, [*kept, (here, len(text))]) if kept else None
 
 
 _DIGITS = re.compile(r"[0-9]+")

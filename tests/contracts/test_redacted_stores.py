@@ -10,6 +10,7 @@ import base64
 import contextlib
 import io
 import json
+import os
 import shutil
 import sqlite3
 import subprocess
@@ -271,6 +272,35 @@ def test_a_session_whose_id_is_a_secret_is_one_session_under_another_name(tmp_pa
     assert {line["id"]} == {json.loads(row)["session_id"] for row in manifest if json.loads(row)["type"] == "session"}
 
 
+def test_nothing_that_is_told_of_a_run_holds_a_secret_of_a_name(tmp_path: Path) -> None:
+    """Ids of sessions stood in the report, and paths and ids in the events, as they were."""
+    folder, session, agent, damaged, other = (
+        token(name) for name in ("told folder", "told id", "told agent", "told", "told other")
+    )
+    home = tmp_path / "home" / "projects" / f"-srv-{folder}"
+    (home / session / "subagents").mkdir(parents=True)
+    line = {
+        "type": "user",
+        "sessionId": session,
+        "uuid": "u1",
+        "parentUuid": None,
+        "message": {"role": "user", "content": "hello"},
+    }
+    (home / f"{session}.jsonl").write_text(json.dumps(line) + "\n{broken " + damaged + "\n")
+    helper = line | {"isSidechain": True, "agentId": agent}
+    (home / session / "subagents" / f"agent-{agent}.jsonl").write_text(json.dumps(helper) + "\n")
+    (home / f"{other}.jsonl").write_bytes(b"\0\xff\n" * 20)
+    heard: list[Event] = []
+    report = Report()
+
+    library.convert(tmp_path / "home", tmp_path / "out.jsonl", redactor=redactor(report=report), listen=heard.append)
+
+    told = f"{heard} {json.dumps(report.as_dict())}"
+    assert any(isinstance(event, Problem) for event in heard)
+    assert [value for value in (folder, session, agent, damaged, other) if value in told] == []
+    assert len(report.sessions) == 2
+
+
 # ---------------------------------------------------------------------------------------------------------- failing closed
 
 
@@ -361,9 +391,17 @@ def test_standard_input_is_gone_through_twice_too(tmp_path: Path, planted_hermes
     support = str(FIXTURES.parent / "tests" / "support")
     with (tmp_path / "plain.jsonl").open("rb") as given:
         # A pipe, which can't be read again.
+        (private := tmp_path / "private").mkdir()
         cat = subprocess.Popen(["cat"], stdin=given, stdout=subprocess.PIPE)
-        subprocess.run([sys.executable, "-c", program, support, str(tmp_path / "out.jsonl")], stdin=cat.stdout, check=True)
+        subprocess.run(
+            [sys.executable, "-c", program, support, str(tmp_path / "out.jsonl")],
+            stdin=cat.stdout,
+            env=os.environ | {"TMPDIR": str(private)},
+            check=True,
+        )
         cat.communicate()
+    # What came in, secrets and all, was once left there.
+    assert [] == list(private.iterdir())
 
     library.convert(tmp_path / "plain.jsonl", tmp_path / "same.jsonl", redactor=redactor())
     assert planted.left_in((tmp_path / "out.jsonl").read_bytes()) == []

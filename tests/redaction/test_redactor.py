@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 import traceback
 from collections.abc import Callable, Iterable
 from dataclasses import replace
@@ -336,6 +337,9 @@ class _Report:
     def changed(self, session: str, /) -> None:
         self.heard.append(("changed", session))
 
+    def rename(self, session: str, name: str, /) -> None:
+        self.heard.append(("rename", session, name))
+
     def media(self, session: str, /) -> None:
         self.heard.append(("media", session))
 
@@ -480,3 +484,35 @@ def test_a_disguise_is_seen_whatever_the_record_is_serialised_as(name: str, form
 
     assert MASK.search(new.data["content"])
     assert token(22)[4:20] not in new.data["content"]
+
+
+@pytest.mark.parametrize(
+    "disguise",
+    [
+        lambda value: "".join(f"%{ord(char):02X}" for char in value),
+        lambda value: "".join(f"&#{ord(char)};" for char in value),
+        lambda value: "\u200b".join(value),
+        lambda value: f"{value[:9]}\x1b[31m{value[9:]}",
+        lambda value: f"{value[:14]}\n{value[14:]}",
+        lambda value: f"{value[:14]} \u2502\r\n\u2502 {value[14:]}",
+        lambda value: f"{value[:14]}\\\n    {value[14:]}",
+        lambda value: "".join(f"\\x{ord(char):02x}" for char in value),
+    ],
+    ids=["percent", "references", "invisible", "colour", "wrap", "box", "continued", "hex escapes"],
+)
+@pytest.mark.parametrize("known_first", [True, False])
+def test_what_is_known_from_elsewhere_goes_in_every_disguise(disguise: Callable[[str], str], known_first: bool) -> None:
+    """It has nothing by which a rule would know it, so that only the search for what is known finds it."""
+    value = "Qm7xLw2vTk9pRz4nHc8sYb3dFg6jWt1q"
+    shown = Record("line", 1, None, json.dumps({"content": f"MY_API_KEY={value}"}).encode())
+    hidden = Record("line", 2, None, json.dumps({"content": [f"it says {disguise(value)} there"]}).encode())
+    records = [shown, hidden] if known_first else [hidden, shown]
+    red = redactor()
+    red.begin()
+    red.enter("s")
+    red.learn(records)
+
+    clean = next(record for record in red.apply(records) if record.key == 2)
+
+    said = json.loads(clean.raw or b"")["content"][0]
+    assert re.fullmatch(r"it says \[REDACTED:api-key:[0-9a-f]{6}\] there", said)
