@@ -206,7 +206,7 @@ class Engine:
         folded = raw.lower()
         for number, starts in self._scan_bytes(folded).items():
             if number in self._words:
-                if names_something(folded, starts):
+                if names_something(raw, starts):
                     return 1
             else:
                 if self._openers[number](raw, starts):

@@ -152,23 +152,32 @@ def _plain_set(items: Any) -> bool:
     return True
 
 
-_WORD_REST = re.compile(rb"[a-z0-9_.\-$]{0,64}")
+_WORD_REST = re.compile(rb"[A-Za-z0-9_.\-$]{0,64}")
 _NAME_BYTES = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-$"
 # After a name, in serialised text: a sign (behind quotes and brackets, escaped or not) and something like a value …
-_SIGN = re.compile(rb"(?:\\*[\"'`*_\])/]|[ \t]|\\[rnt][ \t]*(?=\\*[\"'{])){0,24}(?:\\*[:=>|?<{%&\[-]|,\s{0,4}\\*[\"'`b]|\\u003)(?=[^\n]{0,120}?[^\s\\\"'`,;(){}\[\]]{4})")
+_SIGN = re.compile(
+    rb"(?:\\*[\"'`*_\])/]|[ \t]|\\{1,8}[rnt][ \t]*(?=\\*[\"'{])){0,24}"
+    rb"(?:\\*[:=>|?<{%&\[-]|,\s{0,4}\\*[\"'`b]|\\+u00(?:22|27|3[acde])|\\+u201|\xe2\x80|(?:\s|\\{1,8}[nrt]|,){0,64}\\*[\"'`]?(?:parameter)?(?:value|content)\b)"
+    rb"(?=[\s\S]{0,120}?[^\s\\\"'`,;(){}\[\]]{4})"
+)
 _LONG = re.compile(rb"[^\n]{0,24}?(?=[^\s\\\"'`,;(){}]{0,40}\d)[^\s\\\"'`,;(){}]{16}")
 # … or a blank and then a quoted value, or a number somewhere in what follows: passwords and keys in prose have one.
-_BLANK = re.compile(rb"[ \t]{1,4}(?:\\*[\"'`]|[^\n\\]{0,120}?\d)|,?[ \t]|\\[nrt]")
-_BEFORE = re.compile(rb"\d[^\n\\]{0,120} (?:as|is|for) [^\n\\]{0,40}\Z")
+_BLANK = re.compile(rb",?[ \t]{1,4}(?:\\*[\"'`]|[^\n\\]{0,120}?\d)")
+# … or the end of a line that is the head of a table, with a number in the lines below.
+_HEAD = re.compile(
+    rb"(?:\\*[\"'])?[ \t]*(?:[,;|\t]|\\{1,8}t)[^\d]{0,512}?(?:\n|\\n)[^\d]{0,512}\d"
+    rb"|(?:\\*[\"'])?[ \t]*(?:\\*r)?(?:\n|\\{1,8}n)[^\d]{0,512}\d|(?:\t|\\{1,8}t)[^\n\\]{0,64}\d"
+)
+_BEFORE = re.compile(rb"(?i)\d[^\n\\]{0,120} (?:as|is|for) [^\n\\]{0,40}\Z")
 
 
 def _is_second_word(folded: bytes, begin: int) -> bool:
     words = folded[max(0, begin - 24) : begin].replace(b"\\n", b" ").split()
-    return bool(words) and words[-1].lstrip(b"*_`\"'(\\").decode("utf-8", "replace") in named.SPACED
+    return bool(words) and words[-1].lstrip(b"*_`\"'(\\").decode("utf-8", "replace").lower() in named.SPACED
 
 
-def names_something(folded: bytes, starts: Sequence[int]) -> bool:
-    """Return whether one of the words is part of a name after which a value may come."""
+def names_something(raw: bytes, starts: Sequence[int]) -> bool:
+    """Return whether one of the words, in small letters or capitals, is part of a name after which a value may come."""
     past = -1
     nothing: set[bytes] = set()
     many = len(starts) > 64
@@ -176,32 +185,32 @@ def names_something(folded: bytes, starts: Sequence[int]) -> bool:
         if at < past:
             continue
         if many:
-            around = folded[at : at + 160] + folded[max(0, at - 24) : at]
+            around = raw[at : at + 160] + raw[max(0, at - 24) : at]
             if around in nothing:
                 continue
             if len(nothing) > 4096:
                 nothing.clear()
             nothing.add(around)
-        rest = _WORD_REST.match(folded, at)
+        rest = _WORD_REST.match(raw, at)
         past = rest.end() if rest else at
-        head = folded[max(0, at - 64) : at]
+        head = raw[max(0, at - 64) : at]
         begin = at - (len(head) - len(head.rstrip(_NAME_BYTES)))
-        identifier = folded[begin:past].rstrip(b".-$").decode("ascii")
+        identifier = raw[begin:past].rstrip(b".-$").decode("ascii")
         past = begin + len(identifier)
         name = named.judged(identifier)
         if name is None:
             continue
-        sign = _SIGN.match(folded, past)
+        sign = _SIGN.match(raw, past)
         if sign is not None:
-            if name.klass != "weak" or _LONG.match(folded, sign.end()) is not None:
+            if name.klass != "weak" or _LONG.match(raw, sign.end()) is not None:
                 return True
         elif name.klass != "weak" or identifier in named.VERBS:
-            if identifier in named.VERBS and not _is_second_word(folded, begin):
+            if identifier in named.VERBS and not _is_second_word(raw, begin):
                 continue
-            blank = _BLANK.match(folded, past)
-            if blank is not None and blank.end() > past + 2:
+            blank = _BLANK.match(raw, past)
+            if blank is not None or _HEAD.match(raw, past) is not None:
                 return True
-            if _BEFORE.search(folded, max(0, begin - 170), begin) is not None:
+            if _BEFORE.search(raw, max(0, begin - 170), begin) is not None:
                 return True
     return False
 
