@@ -157,18 +157,22 @@ _NAME_BYTES = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.
 # After a name, in serialised text: a sign (behind quotes and brackets, escaped or not) and something like a value …
 _SIGN = re.compile(
     rb"(?:\\*[\"'`*_\])/]|[ \t]|\\{1,8}[rnt][ \t]*(?=\\*[\"'{])){0,24}"
-    rb"(?:\\*[:=>|?<{%&\[-]|,\s{0,4}\\*[\"'`b]|\\+u00(?:22|27|3[acde])|\\+u201|\xe2\x80|(?:\s|\\{1,8}[nrt]|,){0,64}\\*[\"'`]?(?:parameter)?(?:value|content)\b)"
+    rb"(?:\\*[:=>|?<{%&\[-]|,\s{0,4}(?:\w{1,24}\s?=|\\*[\"'`b])|\(\s{0,8}[bru@$]{0,2}\\*[\"'`]|\\+u00(?:22|27|3[acde])|\\+u[2-9f]|[\xe2-\xef]|[ ]?(?:\xc3|\\+u00[ef])|or\b|(?:\s|\\{1,8}[nrt]|,){0,64}\\*[\"'`]?(?:parameter)?(?:value|content)\b)"
     rb"(?=[\s\S]{0,120}?[^\s\\\"'`,;(){}\[\]]{4})"
 )
 _LONG = re.compile(rb"[^\n]{0,24}?(?=[^\s\\\"'`,;(){}]{0,40}\d)[^\s\\\"'`,;(){}]{16}")
 # … or a blank and then a quoted value, or a number somewhere in what follows: passwords and keys in prose have one.
-_BLANK = re.compile(rb",?[ \t]{1,4}(?:\\*[\"'`]|[^\n\\]{0,120}?\d)")
+_BLANK = re.compile(rb"[,;:]?[ \t]{1,4}(?:\\*[\"'`]|[^\n\\]{0,120}?\d)")
 # … or the end of a line that is the head of a table, with a number in the lines below.
 _HEAD = re.compile(
     rb"(?:\\*[\"'])?[ \t]*(?:[,;|\t]|\\{1,8}t)[^\d]{0,512}?(?:\n|\\n)[^\d]{0,512}\d"
     rb"|(?:\\*[\"'])?[ \t]*(?:\\*r)?(?:\n|\\{1,8}n)[^\d]{0,512}\d|(?:\t|\\{1,8}t)[^\n\\]{0,64}\d"
 )
-_BEFORE = re.compile(rb"(?i)\d[^\n\\]{0,120} (?:as|is|for) [^\n\\]{0,40}\Z")
+# … or more than a blank, and then a long value.
+_DIGIT_NEAR = re.compile(rb"[\s\S]{0,160}\d")
+_PAIR = re.compile(rb"(?:name|key|header|field|variable|parameter)\\*[\"']\s{0,8}:\s{0,8}\\*[\"']\Z")
+_APART = re.compile(rb"(?:\\*[\"'`*_\])}]){0,3}(?:[ \t\n\r,|]|\\{1,8}[tnr]|\xe2\x94.|\\+u25..){1,64}[^\s\\]{16}|[^\n]{0,400}\)\s{0,16}[vV][aA][lL][uU][eE][sS]")
+_BEFORE = re.compile(rb"(?i)\d[^\n\\]{0,120} (?:as|is|for|a|<-|\xe2\x86\x90|\\+u2190) [^\n\\]{0,40}\Z")
 
 
 def _is_second_word(folded: bytes, begin: int) -> bool:
@@ -197,8 +201,15 @@ def names_something(raw: bytes, starts: Sequence[int]) -> bool:
         begin = at - (len(head) - len(head.rstrip(_NAME_BYTES)))
         identifier = raw[begin:past].rstrip(b".-$").decode("ascii")
         past = begin + len(identifier)
+        if not identifier or raw[at] > 127 or raw[at] == 92 or identifier[-1:] == " ":
+            # A word of another writing.
+            if _DIGIT_NEAR.match(raw, at) is not None:
+                return True
+            continue
         name = named.judged(identifier)
         if name is None:
+            if raw[at : at + 3].lower() == b"mot":
+                return True
             continue
         sign = _SIGN.match(raw, past)
         if sign is not None:
@@ -208,7 +219,9 @@ def names_something(raw: bytes, starts: Sequence[int]) -> bool:
             if identifier in named.VERBS and not _is_second_word(raw, begin):
                 continue
             blank = _BLANK.match(raw, past)
-            if blank is not None or _HEAD.match(raw, past) is not None:
+            if _PAIR.search(raw, max(0, begin - 32), begin) is not None:
+                return True
+            if blank is not None or _HEAD.match(raw, past) is not None or _APART.match(raw, past) is not None:
                 return True
             if _BEFORE.search(raw, max(0, begin - 170), begin) is not None:
                 return True

@@ -33,7 +33,70 @@ PLACES = (
     "api key — {hex:64}",
     "rotated the api key, new one: {hex:32}",
     'variable "hec_token" {{\n  type = string\n  default = "{uuid}"\n}}',
+    "API_TOKEN ?= {an:32}",
+    "api_token: !!str {an:32}",
+    'api_token: &one "{an:32}"',
+    "x = os.environ.get('API_TOKEN') or '{an:32}'",
+    'parser.add_argument("--api-token", type=str, default="{an:32}")',
+    'api_token: SecretStr = Field(default="{an:32}")',
+    'builder.setApiToken("{hex:40}");',
+    '"api_token": {{"type": "string", "example": "{uuid}"}}',
+    "api_token:\n  type: string\n  example: {an:32}\n",
+    "<apiToken><![CDATA[{an:32}]]></apiToken>",
+    "map[Accept:[*/*] X-Api-Token:[{uuid}]]",
+    "INSERT INTO users (email, api_token) VALUES ('a@b.dev', '{an:32}');",
+    " id | api_token\n----+-----------\n  1 | {an:32}",
+    "+----+-----------+\n| id | api_token |\n+----+-----------+\n|  1 | {an:32} |\n+----+-----------+",
+    "api_token: >-\n  {hex:40}\nb: 1",
+    "API_TOKEN:\n```\n{uuid}\n```",
+    "$ printenv API_TOKEN\n{hex:40}",
+    "API_TOKEN\t{uuid}\n",
+    "API_TOKEN              {hex:40}          12 days ago",
+    "the api token ({uuid}) stopped working",
+    "the api token should be {hex:40}",
+    "Is {hex:40} a valid api token?",
+    "Das Passwort lautet {an:16}x7.",
+    "mein Passwort ist {an:16}x7",
+    "le mot de passe est {an:16}x7",
+    "Contraseña: {an:16}x7",
+    "a senha é {an:16}x7",
+    "la password è {an:16}x7",
+    "пароль: {an:16}x7",
+    "密码是 {an:16}x7",
+    "パスワード：{an:16}x7",
+    "비밀번호: {an:16}x7",
 )
+OTHERS = (
+    "Das Passwort ist falsch.",
+    "Das Passwort lautet wie folgt",
+    "La contraseña es obligatoria2",
+    "パスワード：8文字以上",
+    "密码是 错误的",
+    "пароль: обязателен",
+    "md5(password) = {hex:32}",
+    "'password' => 'required|string|min:8|confirmed',",
+    "password: ENC[AES256_GCM,data:Tr7o=,iv:1=,tag:k=,type:str]",
+    "GOOGLE_APPLICATION_CREDENTIALS=/var/keys/svc-acct1.json",
+    "f(kSecret, sizeof(kSecret), XXH3_hashLong_64b_withSeed)",
+    "fly secrets set PORT=8080",
+    "token\nindex.9f3ab2c1.chunk.js\n",
+    '"token" "word"',
+    "getToken(\"user_id_2024_primary\")",
+    "api_key:\n  type: string\n  example: string\n",
+)
+
+
+@pytest.mark.parametrize("place", OTHERS)
+def test_what_is_no_value_stays(place: str) -> None:
+    assert [] == engine().find(fakes.filled(place, seed=place))
+
+
+@pytest.mark.parametrize("join", ['" + "', "\"\n    \"", '" . "', "\" \\\n  \""])
+def test_strings_that_a_program_joins_go_together(join: str) -> None:
+    first, second = fakes.filled("{an:18}", seed="1"), fakes.filled("{an:18}", seed="2")
+    text = f'api_token = "{first}{join}{second}"'
+    found = engine().find(text)
+    assert all(any(s.start <= text.index(part) and text.index(part) + 18 <= s.end for s in found) for part in (first, second))
 
 
 @pytest.mark.parametrize("place", PLACES)
