@@ -357,18 +357,21 @@ def _value(text: str, begin: int, end: int, name: _Name) -> Span | None:
             return _tested(text, at, stop, name, firm=True)
     cut = _found(_BARE_END, text, at, stop)
     code = cut < stop and text[cut] in "([{"
+    # Signs may be part of a value, escapes are not: without its backslash a quote would end a string.
+    wide = _found(_ANY_ESCAPE, text, at, bare.end())
     stop = _trimmed(text, at, cut)
     if code:
         # A call or a part of something; or a value full of signs, when nothing of a program is near.
-        return _tested(text, at, bare.end(), name, firm=True) if tight and _scrambled(text[at : bare.end()]) else None
+        return _tested(text, at, wide, name, firm=True) if tight and _scrambled(text[at:wide]) else None
     firm = tight or operator in ("=>", "|", "?=", "\uff1a") or between["value"] is not None or (whole and line)
     found = _tested(text, at, stop, name, firm=firm)
-    if found is None and tight and bare.end() > stop and _scrambled(text[at : bare.end()]):
-        found = _tested(text, at, bare.end(), name, firm=True)
+    if found is None and tight and wide > stop and _scrambled(text[at:wide]):
+        found = _tested(text, at, wide, name, firm=True)
     return found or (None if firm or text[between.end() - 1] not in " \t" else _in_sentence(text, begin, end, name))
 
 
 _ESCAPE = re.compile(r"\\[nrt]")
+_ANY_ESCAPE = re.compile(r"\\")
 _CODED_END = re.compile(r"%26|%20|%0[aAdD]|%3[bB]|%22|%27|[&\s\"'<>]")
 
 

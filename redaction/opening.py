@@ -162,7 +162,7 @@ _SIGN = re.compile(
 )
 _LONG = re.compile(rb"[^\n]{0,24}?(?=[^\s\\\"'`,;(){}]{0,40}\d)[^\s\\\"'`,;(){}]{16}")
 # … or a blank and then a quoted value, or a number somewhere in what follows: passwords and keys in prose have one.
-_BLANK = re.compile(rb"[,;:]?[ \t]{1,4}(?:\\*[\"'`]|[^\n\\]{0,120}?\d)")
+_BLANK = re.compile(rb"(?:\\*[\"'`*_]){0,3}[,;:]?[ \t]{1,4}(?:\\*[\"'`]|(?:[^\n\\]|\\{1,8}[\"']){0,120}?\d)")
 # … or the end of a line that is the head of a table, with a number in the lines below.
 _HEAD = re.compile(
     rb"(?:\\*[\"'])?[ \t]*(?:[,;|\t]|\\{1,8}t)[^\d]{0,512}?(?:\n|\\n)[^\d]{0,512}\d"
@@ -207,6 +207,10 @@ def names_something(raw: bytes, starts: Sequence[int]) -> bool:
                 return True
             continue
         name = named.judged(identifier)
+        if (name is None or name.klass == "weak") and raw[begin - 1 : begin] == b"\\" and identifier[0] in "nrt":
+            # What is before it is the end of an escape.
+            begin, identifier = begin + 1, identifier[1:]
+            name = named.judged(identifier)
         if name is None:
             if raw[at : at + 3].lower() == b"mot":
                 return True

@@ -7,6 +7,7 @@ from functools import cache
 
 import fakes
 import pytest
+from redacting import redactor
 
 from satchel.redaction.engine import Engine
 from satchel.redaction.rules import builtin
@@ -65,6 +66,9 @@ PLACES = (
     "密码是 {an:16}x7",
     "パスワード：{an:16}x7",
     "비밀번호: {an:16}x7",
+    'my api token is "{hex:32}". Can you check it?',
+    "Set `API_TOKEN` to `{an:24}x7Kd9` and restart.",
+    "name\tencryption_key\tregion\nacme\t{hex:64}\teu",
 )
 OTHERS = (
     "Das Passwort ist falsch.",
@@ -105,3 +109,20 @@ def test_a_value_by_its_name_is_found_and_opened(place: str) -> None:
     assert engine().find(text)
     for raw in (text, json.dumps(text), json.dumps(text, ensure_ascii=False), json.dumps({"a": json.dumps({"b": text})})):
         assert engine().opens(raw.encode()), raw
+
+
+@pytest.mark.parametrize("kind", ["uuid", "an:32", "hex:40"])
+def test_an_array_of_a_name_and_a_value_is_a_pair(kind: str) -> None:
+    value = fakes.filled("{" + kind + "}", seed="pair")
+    text = json.dumps({"headers": [["accept", "text/html"], ["heroku_api_key", value]]})
+    assert value not in redactor().clean(text)
+    more = json.dumps([["heroku_api_key", "id_of_it_2", "north"], ["key", "up-2"], ["token", "word2"]])
+    assert more == redactor().clean(more)
+
+
+def test_a_quote_keeps_its_backslash() -> None:
+    value = fakes.filled("{discord}", seed="quote")
+    text = json.dumps(json.dumps(f"DISCORD_TOKEN={value}\nB=1\n"))
+    clean = redactor().clean(json.dumps(text))
+    assert value not in clean
+    assert "B=1" in json.loads(json.loads(json.loads(clean)))
