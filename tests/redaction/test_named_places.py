@@ -67,7 +67,7 @@ PLACES = (
     "パスワード：{an:16}x7",
     "비밀번호: {an:16}x7",
     'my api token is "{hex:32}". Can you check it?',
-    "Set `API_TOKEN` to `{an:24}x7Kd9` and restart.",
+    "Set `API_TOKEN` to `{uuid}` and restart.",
     "name\tencryption_key\tregion\nacme\t{hex:64}\teu",
 )
 OTHERS = (
