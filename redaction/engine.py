@@ -97,7 +97,7 @@ class Engine:
             again += disguised(text)
         for start, end in _windows(again, len(text)):
             self._read_otherwise(text, start, end, spans)
-        return merged(_outside_masks(text, spans), common=_NAMED_KINDS) if spans else spans
+        return merged(_outside_masks(text, _with_adjoining(text, spans)), common=_NAMED_KINDS) if spans else spans
 
     def _read_otherwise(self, text: str, start: int, end: int, spans: list[Span]) -> None:
         """Add what is found in other readings of a part of a text."""
@@ -230,7 +230,7 @@ class Engine:
     def _holds(self, raw: bytes) -> int:
         folded = raw.lower()
         for number, starts in self._scan(folded).items():
-            if names_something(raw, folded, starts) if number in self._words else self._openers[number](raw, starts):
+            if names_something(raw, starts) if number in self._words else self._openers[number](raw, starts):
                 return 1
         if _is_long_run(folded):
             raw = _BREAKS_IN_BYTES.sub(b"", raw)
@@ -324,6 +324,26 @@ def _folded(text: str) -> str:
 
 
 _BEFORE_HIT, _AFTER_HIT = 384, 3072
+
+
+_ADJOINING = re.compile(
+    r"""(?x)(?P<quote>["'`]) [ \t]{0,16} (?: [+.&]{1,2} | \\(?=\r?\n) )? \s{0,64} (?: [+.&]{1,2} [ \t]{0,4} )?
+    [rRbBfFuU]{0,2} (?P=quote) (?P<more>[A-Za-z0-9+/=_.~!@#%^&*:\-]{4,512}) (?P=quote)"""
+)
+
+
+def _with_adjoining(text: str, spans: list[Span]) -> list[Span]:
+    """Return what was found, and with it the strings that a program joins to it: `"abc" + "def"`."""
+    more: list[Span] = []
+    for span in spans:
+        end = span.end
+        for _ in range(64):
+            part = _ADJOINING.match(text, end)
+            if part is None:
+                break
+            more.append(Span(*part.span("more"), span.rule, span.strength))
+            end = part.end("more")
+    return spans + more
 
 
 def _windows(places: list[int], size: int) -> list[tuple[int, int]]:

@@ -22,12 +22,18 @@ __all__ = ["CUT_OFF", "DISGUISE", "KINDS", "SPACED", "VERBS", "WORDS", "judged",
 
 Class = Literal["password", "secret", "pin", "weak"]
 
+_ELSEWHERE = ("пароль", "密码", "密碼", "パスワード", "비밀번호", "암호")
 WORDS = (
     "passw", "passp", "passc", "_pass", "-pass", "pass=", "pass:", "pass\"", "pass'", "pass\\", "pass is", "pass to",
     "pass ->", "pass >", "dbpass", "userpass", "rootpass", "smtppass", "adminpass", "redispass", "mysqlpass", "ftppass",
     "mailpass", "ldappass", "pgpass", "pwd", "secret", "token", "key", "auth", "credential", "session", "cookie", "_pat",
     "-pat", "wif", "otp", "_pin", "-pin", "pincode", "pin_", "simpin", "cardpin", "salt", "senha", "contrase", "user_pw",
-    "_pw", "motdepasse",
+    "_pw", "motdepasse", "mot de passe", "kennwort", "clave",
+    *_ELSEWHERE,
+    *(
+        word.encode("ascii", "backslashreplace").decode().replace("\\", "\\" * count)
+        for word in _ELSEWHERE for count in (1, 2)
+    ),
 )  # fmt: skip
 """What an identifier of a secret holds, in small letters: few other words do, so that most texts have none of them."""
 
@@ -45,8 +51,8 @@ def _words(text: str) -> frozenset[str]:
 
 
 _PASSWORDS = _words(
-    "password passwd passwort passphrase pass pwd pw passcode passwrd pword senha contrasena contraseña userpass dbpass "
-    "dbpassword rootpassword userpassword pgpassword mypassword masterpassword"
+    "password passwd passwort kennwort passphrase pass pwd pw passcode passwrd pword senha contrase contrasena contraseña "
+    "clave userpass dbpass dbpassword rootpassword userpassword pgpassword mypassword masterpassword"
 )
 _SECRETS = _words(
     "secret secrets token apikey apitoken authtoken accesstoken secretkey privatekey accesskey clientsecret credential "
@@ -182,12 +188,16 @@ _BETWEEN = re.compile(
     r"""(?xi)
     (?P<close> ["'`*_]{0,3} [\])]{0,2} (?: [ ]? \[ [^\]\n]{0,24} \] (?= \s? : ) )? )
     (?: [ \t]{0,16}
-        (?: (?P<value> [,;]? (?: \s{0,64} ["'`]? (?:parameter)? value ["'`]? \s{0,8} [:=] | [ \t] {1,8} --value [ =] ) )
-          | (?P<op> :=|=>|->|<-|={1,3}|: | %3d | \|\|=? | \?\?=? | \|(?=[ \t]) (?: [ \t]? default\( )? )
+        (?: (?P<value> [,;]? (?: \s{0,64} ["'`]? (?:parameter)? (?:value|content) ["'`]? \s{0,8} [:=]
+            | [ \t] {1,8} --value [ =] ) )
+          | (?P<schema> : [ ]? \r? \n (?: [ \t]{1,32} \w{1,24} : [ ] [^\n]{0,80} \n ){0,4} [ \t]{1,32} (?:default|example): [ ] )
+          | (?P<body> \{ [^{}\n]{0,48} \} \s? = | :? \s{0,16} \{ [^{}]{0,200} \b (?:default|example) ["']? \s{0,8} [=:] )
+          | (?P<op> :=|=>|->|<-|\?=|={1,3}|: | \uff1a | %3d | \|\|=? | \?\?=? | \|(?=[ \t]) (?: [ \t]? default\( )? )
+          | (?P<call> \( ) (?= \s{0,8} [bru@$]{0,2} ["'`] )
           | (?P<xml> > )
           | (?P<tag> </key> \s{0,32} <string> )
-          | (?P<comma> , ) (?= \s{0,16} [bru@$]{0,2} ["'`] )
-          | (?P<body> \{ [^{}\n]{0,48} \} \s? = | \{ [^{}]{0,200} \b default \s{0,8} = )
+          | (?P<comma> , (?: \s{0,16} \w{1,24} \s? = \s? [\w.]{1,40} , ){0,3} (?: \s{0,16} default \s? = | \s{0,16} \( )? | \b or \b )
+            (?= \s{0,16} [bru@$]{0,2} ["'`] )
           | (?P<flag> (?= [ \t] ) )
         )
     )
@@ -195,7 +205,13 @@ _BETWEEN = re.compile(
     """
 )
 # After `name:` a type may stand before the value: `password: str = "…"`, `token: String = "…"`.
-_TYPE = re.compile(r"[A-Za-z_&*?][\w.&<>\[\]|?' ]{0,40}[^\s=:]\s{0,4}=\s{0,8}(?=[bruf@$]{0,2}[\"'`])")
+_TYPE = re.compile(
+    r"(?:[A-Za-z_][\w.&<>\[\]|?' ]{0,40}\s=\s)\w{0,16}(?:Field|Column|Body|Query|Header|Form|Setting|Option|Argument)"
+    r"\(\s{0,32}(?:default\s?=\s?)?(?=[bru]{0,2}[\"'])"
+    r"|[A-Za-z_&*?][\w.&<>\[\]|?' ]{0,40}[^\s=:]\s{0,4}=\s{0,8}(?=[bruf@$]{0,2}[\"'`])"
+)
+# YAML may say of a value what it is, and give it a name.
+_MARKED = re.compile(r"(?:(?:!!?\w{1,24}|&\w{1,24})[ \t]{1,4}){1,2}")
 _OPENED = re.compile(
     r"""(?x)
     \s{0,64}
@@ -207,15 +223,19 @@ _OPENED = re.compile(
     """
 )
 _BARE = re.compile(r"[^\s\"'`]{1,4096}")
+_HASHED = re.compile(r"(?i)(?:md5|sha\d{0,3}|hash|crypt|hmac|digest|len|type)\w{0,8}\($")
+# As Go prints headers: `X-Token:[…]`.
+_LISTED = re.compile(r"\[(?P<value>[^\s\"'`\[\],{}()]{16,512})\]")
 _LINE_END = re.compile(r"(?:[ \t]+#[^\n]*|[ \t]*)(?:\r?\n|\Z)")
 _QUERY_END = re.compile(r"[&#\s\"'`<>;]")
 _BARE_END = re.compile(r"[,;<>(){}\[\]|&\"'`]|\\[nrt\"'\\]")
 _SENTENCE = re.compile(
     r"""(?xi)
-    (?: [ \t,]{1,2} (?!is\b|are\b|was\b|to\b) [a-z()'-]{1,16} ){0,5}?
-    [ \t]{0,3} (?: \b(?:is|are|was|=)\b | : | = | to\b | -{1,2}(?=[ ]) | — ) [ \t]{0,3}
+    (?: [ \t,]{1,2} (?!is\b|are\b|was\b|to\b|ist\b|lautet\b|est\b|es\b|should\b) [a-z()'-]{1,16} ){0,5}?
+    [ \t]{0,3} (?: \b(?:is|are|was|ist|lautet|war|est|es|=)\b | [ ] (?:é|è) (?=[ ]) | は | 是 | \b should [ ] be \b
+        | : | = | to\b | -{1,2}(?=[ ]) | — ) [ \t]{0,3}
     (?: (?:now|set|called|currently|still|just|simply|the|following|as|be)\b [ \t:]{1,3} ){0,3}
-    [`"'*(<\[]{0,3} (?P<value> [^\s`"'<>]{6,512} )
+    [`"'*(<\[「]{0,3} (?P<value> [^\s`"'<>「」]{6,512} )
     """
 )
 SPACED = _words(
@@ -240,6 +260,10 @@ _WRITTEN_OTHERWISE = re.compile(
     "(?:[\\x00-\\x08\\x0e-\\x1f\\x7f-\\x9f\\xad\\u200b-\\u200f\\u2060-\\u2064\\ufeff]"
     r"|\\(?:[\"'ux/\\=:nrt]|\r?\n)|%[0-9A-Fa-f]{2}|&[#a-zA-Z])"
 )
+
+
+_FOREIGN = re.compile("(?i)mot de passe|contraseñ?as?|пароль|密码|密碼|パスワード|비밀번호|암호")
+_PASSWORD = _Name("password", "password")
 
 
 def values(text: str, starts: Sequence[int], again: list[int]) -> Iterator[Span]:
@@ -273,8 +297,11 @@ def values(text: str, starts: Sequence[int], again: list[int]) -> Iterator[Span]
         while end > at and text[end - 1] in ".-$":
             end -= 1
         past = end
+        foreign = _FOREIGN.match(text, at)
+        if foreign is not None:
+            begin, past = at, (end := foreign.end())
         identifier = text[begin:end]
-        name = judged(identifier)
+        name = judged(identifier) if foreign is None else _PASSWORD
         if name is None or (name.klass == "weak" and name.kind == "named") or identifier in VERBS:
             # In prose a name has a space in it: "api key", "access token".
             if begin > 3 and text[begin - 1] in " \t" and len(identifier) < 12:
@@ -301,6 +328,10 @@ def values(text: str, starts: Sequence[int], again: list[int]) -> Iterator[Span]
             again.append(begin)
         if name.klass in ("password", "secret"):
             yield from _column(text, begin, end, name)
+            yield from _inserted(text, begin, end, name)
+            near = _beside(text, begin, end) or _below(text, begin, end)
+            if near is not None:
+                yield _sure(near, name)
 
 
 def _value(text: str, begin: int, end: int, name: _Name) -> Span | None:
@@ -308,20 +339,34 @@ def _value(text: str, begin: int, end: int, name: _Name) -> Span | None:
     if between is None:
         return _in_sentence(text, begin, end, name)
     at = between.end()
+    if ")" in between["close"] and _HASHED.search(text, max(0, begin - 24), begin) is not None:
+        return None
     operator = (between["op"] or "").lower()
+    if between["call"] is not None:
+        # `.apiKey("…")`, `setToken("…")`: programs call much by such names, so that only what was drawn by lot counts.
+        given = _OPENED.match(text, at)
+        found = _quoted(text, given, name) if given is not None and name.klass in ("password", "secret") else None
+        return found if found is not None and (name.klass == "password" or _drawn(text, found.start, found.end)) else None
     if between["flag"] is not None:
         return _after_blank(text, begin, end, at, name)
     if operator == ":":
         typed = _TYPE.match(text, at)
         if typed is not None:
             at = typed.end()
+        marked = _MARKED.match(text, at)
+        if marked is not None:
+            at = marked.end()
     opened = _OPENED.match(text, at)
     if opened is not None and not (opened.group()[:1] == "\n" and operator in ("=", "|")):
         return _quoted(text, opened, name)
     if between["comma"] is not None or between["body"] is not None or operator.startswith(("||", "??")):
         return None
     if between["xml"] is not None or between["tag"] is not None:
-        stop = text.find("<", at, at + 1024)
+        if text.startswith("<![CDATA[", at):
+            at += 9
+            stop = text.find("]]>", at, at + 1024)
+        else:
+            stop = text.find("<", at, at + 1024)
         if stop < 0 or (
             between["close"] == ""
             and between["tag"] is None
@@ -329,12 +374,18 @@ def _value(text: str, begin: int, end: int, name: _Name) -> Span | None:
         ):
             return None
         return _tested(text, at, stop, name, firm=True)
+    listed = _LISTED.match(text, at) if operator == ":" else None
+    if listed is not None:
+        drawn = _drawn(text, *listed.span("value"))
+        return None if drawn is None or name.klass == "weak" else _sure(drawn, name)
     bare = _BARE.match(text, at)
     if bare is None:
         return None
     stop = bare.end()
     whole = _LINE_END.match(text, stop) is not None
     before = text[begin - 1 : begin]
+    if between["schema"] is not None:
+        return _tested(text, at, _trimmed(text, at, stop), name, firm=True) if whole else None
     if name.klass == "weak" and before in ("?", "&"):
         name = _Name(name.kind, "secret")
     tight = operator in ("=", ":=", "%3d") and at == between.end() and not text[end : between.end()].strip("=:%3dD")
@@ -343,7 +394,7 @@ def _value(text: str, begin: int, end: int, name: _Name) -> Span | None:
     if tight and (before in ("?", "&") or ("&" in text[at:stop] and before not in (" ", "\n", ""))):
         return _tested(text, at, _found(_QUERY_END, text, at, stop), name, firm=True)
     line = _starts_line(text, begin)
-    is_line = whole and ((line and operator in ("=", ":", ":=", "=>")) or between["value"] is not None)
+    is_line = whole and ((line and operator in ("=", ":", ":=", "=>", "?=", "\uff1a")) or between["value"] is not None)
     # A line of an environment file, of YAML, of properties: the value is all of it, but for an escape that ends a line.
     if is_line and _ESCAPE.search(text, at, stop) is None:
         if text[stop - 1] in "([{":
@@ -356,18 +407,21 @@ def _value(text: str, begin: int, end: int, name: _Name) -> Span | None:
         return _tested(text, at, stop, name, firm=True)
     cut = _found(_BARE_END, text, at, stop)
     code = cut < stop and text[cut] in "([{"
+    # Signs may be part of a value, escapes are not: without its backslash a quote would end a string.
+    wide = _found(_ANY_ESCAPE, text, at, bare.end())
     stop = _trimmed(text, at, cut)
     if code:
         # A call or a part of something; or a value full of signs, when nothing of a program is near.
-        return _tested(text, at, bare.end(), name, firm=True) if tight and _scrambled(text[at : bare.end()]) else None
-    firm = tight or operator in ("=>", "|") or between["value"] is not None or (whole and line)
+        return _tested(text, at, wide, name, firm=True) if tight and _scrambled(text[at:wide]) else None
+    firm = tight or operator in ("=>", "|", "?=", "\uff1a") or between["value"] is not None or (whole and line)
     found = _tested(text, at, stop, name, firm=firm)
-    if found is None and tight and bare.end() > stop and _scrambled(text[at : bare.end()]):
-        found = _tested(text, at, bare.end(), name, firm=True)
+    if found is None and tight and wide > stop and _scrambled(text[at:wide]):
+        found = _tested(text, at, wide, name, firm=True)
     return found or (None if firm or text[between.end() - 1] not in " \t" else _in_sentence(text, begin, end, name))
 
 
 _ESCAPE = re.compile(r"\\[nrt]")
+_ANY_ESCAPE = re.compile(r"\\")
 _CODED_END = re.compile(r"%26|%20|%0[aAdD]|%3[bB]|%22|%27|[&\s\"'<>]")
 
 
@@ -448,9 +502,9 @@ def _quoted(text: str, opened: re.Match[str], name: _Name) -> Span | None:
 VERBS = frozenset(("pass", "Pass", "pat", "Pat", "key", "Key", "keys", "pin"))
 """Words that are names only where a sign makes them so."""
 
-_LINK_WORD = re.compile(" (?:as|is|for) ", re.IGNORECASE)
+_LINK_WORD = re.compile(" (?:as|is|for|a|<-|←) ", re.IGNORECASE)
 _SAID_BEFORE = re.compile(
-    r"(?i)(?<!\S)[\"'`(]?(?P<value>[^\s\"'`]{8,512})[\"'`)]?,?[ \t]+(?:as|is|for)[ \t]+"
+    r"(?i)(?<!\S)[\"'`(]?(?P<value>[^\s\"'`]{8,512})[\"'`)]?,?[ \t]+(?:as|is|for|a|<-|←)[ \t]+"
     r"(?:(?:the|my|our|your|a|an|new|this)[ \t]+)?(?:[a-z-]{1,20}[ \t]+){0,3}\Z"
 )
 
@@ -479,6 +533,9 @@ def _in_sentence(text: str, begin: int, end: int, name: _Name) -> Span | None:
     return None
 
 
+_RULER = re.compile(r"[ |:=+\-]{3,512}(?=\r?\n)")
+
+
 def _column(text: str, begin: int, end: int, name: _Name) -> Iterator[Span]:
     """Yield the values below a column's head: in a table of commas, tabs or bars."""
     start = text.rfind("\n", 0, begin) + 1
@@ -500,6 +557,8 @@ def _column(text: str, begin: int, end: int, name: _Name) -> Iterator[Span]:
     for _ in range(1000):
         start, stop = stop + 1, text.find("\n", stop + 1)
         stop = len(text) if stop < 0 else stop
+        if sign == "|" and start < stop < len(text) and _RULER.match(text, start) is not None:
+            continue
         row = text[start:stop].split(sign)
         if start >= len(text) or len(row) != len(cells) or stop - start > 4096:
             return
@@ -513,6 +572,100 @@ def _column(text: str, begin: int, end: int, name: _Name) -> Iterator[Span]:
                 yield span
         if stop >= len(text):
             return
+
+
+_ROWS = re.compile(r"(?i)[^()]{0,512}\)\s{0,16}values\s{0,16}\(")
+_CELL = re.compile(r"""\s{0,16}(?:[NnEe]?'(?P<value>[^'\n]{0,1024})'|[^\s,'"()]{0,128}|"[^"\n]{0,512}")\s{0,16}""")
+
+
+def _inserted(text: str, begin: int, end: int, name: _Name) -> Iterator[Span]:
+    """Yield what an SQL statement puts into a column: `INSERT INTO t (a, token) VALUES (1, '…'), (2, '…')`."""
+    rows = _ROWS.match(text, end)
+    left = text.rfind("(", max(0, begin - 512), begin)
+    if rows is None or left < 0 or ")" in text[left:begin]:
+        return
+    column, at = text.count(",", left, begin), rows.end()
+    for _ in range(1000):
+        cell = _CELL.match(text, at)
+        for _ in range(column):
+            if cell is None or text[cell.end() : cell.end() + 1] != ",":
+                return
+            cell = _CELL.match(text, cell.end() + 1)
+        if cell is None:
+            return
+        if cell["value"]:
+            span = _tested(text, *cell.span("value"), name, firm=True, quoted=True)
+            if span is not None:
+                yield span
+        close = text.find(")", cell.end(), cell.end() + 2048)
+        after = _NEXT_ROW.match(text, close + 1) if close >= 0 else None
+        if after is None:
+            return
+        at = after.end()
+
+
+_NEXT_ROW = re.compile(r"\s{0,16},\s{0,16}\(")
+_BESIDE = re.compile(
+    r"""(?x)
+    ["'`*_]{0,3}
+    (?: \t | [ ]{2,64} | [ ]{0,32} [│|┃] [ ]{0,4} | [ ]? , (?=[^\s,]) | [ ] \( | [ ]{0,2} (?: new \ value | value ) [ ]
+      | (?: [ ,;:]{1,3} (?i: new | one | is | it's | its | was | should | be | the | a | my | our | now | please
+           | here | this | that | with | using | use | as | to | put | value | changed | set | equals
+           | reads | neu | neue | jetzt | hier | nouveau | nueva | from | dashboard ) \b ){0,7}
+        [:,]? [ ] )
+    ["'`(]{0,2} (?P<value> [\w+/=.~:!@#%^&*\-]{16,512} )
+    """
+)
+_UNDER = re.compile(
+    r"""(?x)
+    ["'`*)}\]]{0,3} [ ]{0,2} (?: : | = | :?[ ]?[|>][+\-]? | [:=][ ]?<<-?~?"?\w{1,16}"? | :[ ]?!!\w{1,16} )? [ ]{0,4} \r? \n
+    (?: [ \t]{0,8} (?: ```\w{0,12} )? \r?\n ){0,2}
+    [ \t]{0,32} (?P<quote>["'`]?) (?P<value> [\w+/=.~:!@#%^&*\-]{16,512} ) (?P=quote) [ \t]{0,8} (?= \r?\n | \Z )
+    """
+)
+
+
+def _beside(text: str, begin: int, end: int) -> tuple[int, int] | None:
+    """Return what was drawn by lot and stands beside a name with no sign between: in a listing, or with a few words of prose."""
+    near = _BESIDE.match(text, end)
+    if near is None:
+        return None
+    start, stop = near.span("value")
+    return _drawn(text, start, _trimmed(text, start, stop))
+
+
+def _below(text: str, begin: int, end: int) -> tuple[int, int] | None:
+    """Return what was drawn by lot and is all of the line below a name: a block of YAML or Markdown, what a command printed."""
+    below = _UNDER.match(text, end)
+    if below is None:
+        return None
+    start, stop = below.span("value")
+    return _drawn(text, start, stop)
+
+
+def _drawn(text: str, start: int, stop: int) -> tuple[int, int] | None:
+    """Return a place where what stands there was drawn by lot, as keys and tokens are: nobody wrote it."""
+    value = text[start : min(stop, start + 512)]
+    if len(value) < 16 or is_documented(value) or is_placeholder(value):
+        return None
+    if _UUID.fullmatch(value) or (_LONG_HEX.fullmatch(value) and any(c.isdigit() for c in value)):
+        return start, stop
+    digits = sum(c.isdigit() for c in value)
+    if digits < 2 or entropy(value) < 3.2 or turns(value) < 0.3 or _PATH.fullmatch(value) or _VERSIONED.fullmatch(value):
+        return None
+    if _NOT_DRAWN.search(value) or _PROGRAM.search(value) or value.count("/") > 3 or _TIME.fullmatch(value) or _is_name(value):
+        return None
+    kinds = any(c.islower() for c in value) + any(c.isupper() for c in value) + (digits > 0)
+    mixed = len(value) >= 20 and kinds == 3 and turns(value) >= 0.36
+    return (start, stop) if mixed or _scrambled(value) or (value.isalnum() and _CONSONANTS.search(value)) else None
+
+
+_LONG_HEX = re.compile(r"(?:0x)?[0-9a-fA-F]{32,512}")
+_NOT_DRAWN = re.compile(r"::|[A-Za-z_]=[^=]|\.\.|\A[./~@#&*-]|@[a-zA-Z]|\A(?i:sha\d|md5)")
+
+
+def _sure(place: tuple[int, int], name: _Name) -> Span:
+    return Span(*place, name.kind, MEDIUM)
 
 
 # ------------------------------------------------------------------------------------------------- the value
@@ -558,7 +711,10 @@ _PART = r"(?:[a-z]+(?:\d{1,4}[a-z]{2,})?|[A-Z][a-z]+|[A-Z]+)\d{0,4}"
 _IDENTIFIER = re.compile(
     rf"_{{0,2}}{_PART}(?:(?:[A-Z][a-z]+\d{{0,4}}){{1,8}}|(?:[_\-./:]{{1,2}}(?:{_PART}|\d{{1,4}}))+)?(?:[A-Z][a-z]+\d{{0,4}}){{0,8}}"
 )
-_PATTERN = re.compile(r"\[\^|\(\?[:=!<P]|[Aa0]-[Zz9]|\][+*?{]|\\[dwsb]|\.\*|\{\d+,")
+# What a form asks of a field, and where a key lies.
+_RULES = re.compile(r"[a-z_]{2,24}(?::[\w,.]{1,32})?(?:\|[a-z_]{2,24}(?::[\w,.]{1,32})?){1,16}")
+_FILE = re.compile(r"[~/][\w.@~/+-]{1,255}\.(?:json|pem|key|crt|p12|pfx|jks|env|txt|ya?ml|toml|conf|ini|pub)")
+_PATTERN = re.compile(r"\[\^|\(\?[:=!<P]|\[[^\]\n]{0,24}(?:A-Z|a-z|0-9)|\][+*?{]|\\[dwsb]|\.\*|\{\d+,")
 
 
 def turns(text: str) -> float:
@@ -596,6 +752,8 @@ def _is_secret(value: str, klass: Class, *, firm: bool, quoted: bool) -> bool:
     if value.lower() in _NOTHING or _COMMON.fullmatch(value) or (not scrambled and is_placeholder(value)):
         return False
     digits = sum(c.isdigit() for c in value)
+    if value.startswith("ENC[") or _RULES.fullmatch(value) or _FILE.fullmatch(value):
+        return False
     if value.startswith("//") or (size < 12 and value[-1] in "-_") or not any(c.isalnum() for c in value):
         return False
     if klass == "pin":
@@ -723,6 +881,6 @@ def named_value(names: Sequence[str], value: str | int) -> Span | None:
             if isinstance(value, int) and name.klass not in ("password", "pin"):
                 return None
             return _tested(text, 0, len(text), name, firm=True, quoted=True)
-        if key.lower() not in ("value", "default", "secret", "data", "current", "raw", "text", "content", ""):
+        if key.lower() not in ("value", "default", "example", "const", "secret", "data", "current", "raw", "text", "content", ""):
             return None
     return None

@@ -250,10 +250,12 @@ class _Leaf(NamedTuple):
 class _Frame:
     """An object or an array that is not at its end yet."""
 
-    __slots__ = ("below", "is_object", "key", "keys", "leaves", "names", "side", "waits")
+    __slots__ = ("below", "is_object", "items", "key", "keys", "leaves", "names", "side", "waits")
 
     def __init__(self, is_object: bool, names: Names) -> None:
         self.is_object = is_object
+        self.items: list[_Leaf | None] = []
+        """The first strings of an array, None for what is no string: two of them may be a name and its value."""
         self.waits = is_object
         """Whether a key comes next."""
         self.names = names
@@ -300,8 +302,12 @@ class _Walk:
                     continue
                 if len(said) >= least:
                     self._string(said, begin, at - 1, frame)
+                if not frame.is_object and len(frame.items) < 3:
+                    frame.items.append(_Leaf(begin, at - 1, said))
                 frame.waits = frame.is_object
             elif sign == "{" or sign == "[":
+                if not frame.is_object and len(frame.items) < 3:
+                    frame.items.append(None)
                 below = frame.names if frame.key is None else (*frame.names, frame.key)
                 stack.append(frame)
                 frame = _Frame(sign == "{", below)
@@ -310,9 +316,13 @@ class _Walk:
             elif sign == "}" or sign == "]":
                 if frame.is_object:
                     self._ended(frame, stack[-1])
+                elif len(frame.items) == 2:
+                    self._paired(frame)
                 frame = stack.pop()
                 frame.waits = frame.is_object
             else:
+                if not frame.is_object and len(frame.items) < 3:
+                    frame.items.append(None)
                 if len(sign) >= _LEAST_NAMED and (frame.key is not None or frame.names):
                     self._number(sign, match.start(1), at, frame)
                 frame.waits = frame.is_object
@@ -368,6 +378,12 @@ class _Walk:
         found = [_edit(hit, names) for hit in self._judge(leaf.text, names, NAMED)]
         if found:
             self._edits += self._lifted(found, leaf.text, leaf.begin, leaf.end)
+
+    def _paired(self, frame: _Frame) -> None:
+        """Look at an array of a name and its value, as lists of headers have them."""
+        name, value = frame.items
+        if name is not None and value is not None and len(name.text) <= _LONGEST_NAME and len(value.text) <= _LONGEST_VALUE:
+            self._named(value, (*frame.names, name.text))
 
     def _number(self, sign: str, begin: int, end: int, frame: _Frame) -> None:
         if not sign.isdigit():

@@ -159,26 +159,41 @@ def _plain_set(items: Any) -> bool:
     return True
 
 
-_WORD_REST = re.compile(rb"[a-z0-9_.\-$]{0,64}")
+_WORD_REST = re.compile(rb"[A-Za-z0-9_.\-$]{0,64}")
 _NAME_BYTES = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-$"
 # After a name, in serialised text: a sign (behind quotes and brackets, escaped or not) and something like a value …
 _SIGN = re.compile(
-    rb"(?:\\*[\"'`*_\])/]|\\+(?:u00|x)(?:2[27]|60)|\\+04[27]|[ \t]|\\[rnt][ \t]*(?=\\*[\"'{])){0,24}"
-    rb"(?:\\*[:=>|?<{%&\[-]|,\s{0,4}\\*[\"'`b]|\\u003)(?=[^\n]{0,120}?[^\s\\\"'`,;(){}\[\]]{4})"
+    rb"(?:\\*[\"'`*_\])/]|\\+(?:u00|x)(?:2[27]|60)|\\+04[27]|[ \t]|\\{1,8}[rnt][ \t]*(?=\\*[\"'{])){0,24}"
+    rb"(?:\\*[:=>|?<{%&\[-]|,\s{0,4}(?:\w{1,24}\s?=|\\*[\"'`b])|\(\s{0,8}[bru@$]{0,2}\\*[\"'`]"
+    rb"|\\+u00(?:22|27|3[acde])|\\+u[2-9f]|[\xe2-\xef]|[ ]?(?:\xc3|\\+u00[ef])|or\b"
+    rb"|(?:\s|\\{1,8}[nrt]|,){0,64}\\*[\"'`]?(?:parameter)?(?:value|content)\b)"
+    rb"(?=[\s\S]{0,120}?[^\s\\\"'`,;(){}\[\]]{4})"
 )
 _LONG = re.compile(rb"[^\n]{0,24}?(?=[^\s\\\"'`,;(){}]{0,40}\d)[^\s\\\"'`,;(){}]{16}")
 # … or a blank and then a quoted value, or a number somewhere in what follows: passwords and keys in prose have one.
-_BLANK = re.compile(rb"[ \t]{1,4}(?:\\*[\"'`]|[^\n\\]{0,120}?\d)")
-_BEFORE = re.compile(rb"\d[^\n\\]{0,120} (?:as|is|for) [^\n\\]{0,40}\Z")
+_BLANK = re.compile(rb"(?:\\*[\"'`*_]){0,3}[,;:]?[ \t]{1,4}(?:\\*[\"'`]|(?:[^\n\\]|\\{1,8}[\"']){0,120}?\d)")
+# … or the end of a line that is the head of a table, with a number in the lines below.
+_HEAD = re.compile(
+    rb"(?:\\*[\"'])?[ \t]*(?:[,;|\t]|\\{1,8}t)[^\d]{0,512}?(?:\n|\\n)[^\d]{0,512}\d"
+    rb"|(?:\\*[\"'])?[ \t]*(?:\\*r)?(?:\n|\\{1,8}n)[^\d]{0,512}\d|(?:\t|\\{1,8}t)[^\n\\]{0,64}\d"
+)
+# … or more than a blank, and then a long value.
+_DIGIT_NEAR = re.compile(rb"[\s\S]{0,160}\d")
+_PAIR = re.compile(rb"(?:name|key|header|field|variable|parameter)\\*[\"']\s{0,8}:\s{0,8}\\*[\"']\Z")
+_APART = re.compile(
+    rb"(?:\\*[\"'`*_\])}]){0,3}(?:[ \t\n\r,|]|\\{1,8}[tnr]|\xe2\x94.|\\+u25..){1,64}[^\s\\]{16}"
+    rb"|[^\n]{0,400}\)\s{0,16}[vV][aA][lL][uU][eE][sS]"
+)
+_BEFORE = re.compile(rb"(?i)\d[^\n\\]{0,120} (?:as|is|for|a|<-|\xe2\x86\x90|\\+u2190) [^\n\\]{0,40}\Z")
 
 
 def _is_second_word(folded: bytes, begin: int) -> bool:
     words = folded[max(0, begin - 24) : begin].replace(b"\\n", b" ").split()
-    return bool(words) and words[-1].lstrip(b"*_`\"'(\\").decode("utf-8", "replace") in named.SPACED
+    return bool(words) and words[-1].lstrip(b"*_`\"'(\\").decode("utf-8", "replace").lower() in named.SPACED
 
 
-def names_something(raw: bytes, folded: bytes, starts: Sequence[int]) -> bool:
-    """Return whether one of the words is part of a name after which a value may come."""
+def names_something(raw: bytes, starts: Sequence[int]) -> bool:
+    """Return whether one of the words, in small letters or capitals, is part of a name after which a value may come."""
     past = -1
     nothing: set[bytes] = set()
     many, before = len(starts) > _CROWD, -1
@@ -186,32 +201,46 @@ def names_something(raw: bytes, folded: bytes, starts: Sequence[int]) -> bool:
         if at < past:
             continue
         if many:
-            around = folded[at : at + 160] + folded[max(0, at - 24) : at]
+            around = raw[at : at + 160] + raw[max(0, at - 24) : at]
             if around in nothing:
-                past, before = repeated_until(folded, at, at - before, reach=192), at
+                past, before = repeated_until(raw, at, at - before, reach=192), at
                 continue
             before = at
             if len(nothing) > 4096:
                 nothing.clear()
             nothing.add(around)
-        rest = _WORD_REST.match(folded, at)
+        rest = _WORD_REST.match(raw, at)
         past = rest.end() if rest else at
-        head = folded[max(0, at - 64) : at]
+        head = raw[max(0, at - 64) : at]
         begin = at - (len(head) - len(head.rstrip(_NAME_BYTES)))
         identifier = raw[begin:past].rstrip(b".-$").decode("ascii")
         past = begin + len(identifier)
-        name = named.judged(identifier)
-        if name is None:
+        if not identifier or raw[at] > 127 or raw[at] == 92 or identifier[-1:] == " ":
+            # A word of another writing.
+            if _DIGIT_NEAR.match(raw, at) is not None:
+                return True
             continue
-        sign = _SIGN.match(folded, past)
+        name = named.judged(identifier)
+        if (name is None or name.klass == "weak") and raw[begin - 1 : begin] == b"\\" and identifier[0] in "nrt":
+            # What is before it is the end of an escape.
+            begin, identifier = begin + 1, identifier[1:]
+            name = named.judged(identifier)
+        if name is None:
+            if raw[at : at + 3].lower() == b"mot":
+                return True
+            continue
+        sign = _SIGN.match(raw, past)
         if sign is not None:
-            if name.klass != "weak" or _LONG.match(folded, sign.end()) is not None:
+            if name.klass != "weak" or _LONG.match(raw, sign.end()) is not None:
                 return True
         elif name.klass != "weak" or identifier in named.VERBS:
-            if identifier in named.VERBS and not _is_second_word(folded, begin):
+            if identifier in named.VERBS and not _is_second_word(raw, begin):
                 continue
-            if _BLANK.match(folded, past) is not None:
+            blank = _BLANK.match(raw, past)
+            if _PAIR.search(raw, max(0, begin - 32), begin) is not None:
                 return True
-            if _BEFORE.search(folded, max(0, begin - 170), begin) is not None:
+            if blank is not None or _HEAD.match(raw, past) is not None or _APART.match(raw, past) is not None:
+                return True
+            if _BEFORE.search(raw, max(0, begin - 170), begin) is not None:
                 return True
     return False
