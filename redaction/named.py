@@ -37,7 +37,7 @@ _REST = re.compile(r"[A-Za-z0-9_.\-$]{0,64}")
 _SPLIT = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 
 _PASSWORDS = frozenset(
-    "password passwd passwort passphrase pass pwd pw passcode passwrd pword senha contrasena contraseña userpass dbpass dbpassword"
+    "password passwords passwd passwort passphrase passphrases pass pwd pw passcode passwrd pword senha contrasena contraseña userpass dbpass dbpassword"
     " rootpassword userpassword pgpassword mypassword masterpassword".split()
 )
 _SECRETS = frozenset(

@@ -269,7 +269,10 @@ def _in_bytes(literals: list[bytes], *, native: bool) -> Callable[[bytes], bool]
             pass
         else:
             longest, brief = library.MatchKind.LeftmostLongest, library.Implementation.ContiguousNFA
-            finds = [library.BytesAhoCorasick(group, matchkind=longest, implementation=brief).find_matches_as_indexes for group in _groups(literals)]
+            finds = [
+                library.BytesAhoCorasick(group, matchkind=longest, implementation=brief).find_matches_as_indexes
+                for group in _groups(literals)
+            ]
 
             def scan(data: bytes) -> bool:
                 return any(find(data) for find in finds)
