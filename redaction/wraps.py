@@ -192,7 +192,7 @@ _BREAK = re.compile(r"[ \t]*[│┃║|]?[ \t]*\\?\r?\n(?:[ \t]*(?:[│┃║|>+
 
 
 def unbroken(text: str) -> View | None:
-    """Return a text without any line end, and what stands before and behind one: to find what is known. None without line ends."""
+    """Return a text without line ends, and what stands before and behind them: to find what is known; None where none is."""
     kept, here = [], 0
     for match in _BREAK.finditer(text):
         kept.append((here, match.start()))
