@@ -94,7 +94,7 @@ class _Counting:
 
     def __init__(self, listen: Listener, redactor: Redactor | None = None) -> None:
         self._listen = listen
-        self._told = redactor.told if isinstance(redactor, Telling) else None
+        self._told: Callable[[str], str] | None = redactor.told if isinstance(redactor, Telling) else None
         self.lost = 0
         self.warnings = 0
 
@@ -105,7 +105,7 @@ class _Counting:
             else:
                 self.warnings += 1
             if self._told is not None:
-                event = replace(event, where=self._told(event.where), message=self._told(event.message))
+                event = Problem(self._told(event.where), self._told(event.message), event.severity, event.lost)
         self._listen(event)
 
 

@@ -51,8 +51,8 @@ def _words(text: str) -> frozenset[str]:
 
 
 _PASSWORDS = _words(
-    "password passwd passwort kennwort passphrase pass pwd pw passcode passwrd pword senha contrase contrasena contraseña "
-    "clave userpass dbpass dbpassword rootpassword userpassword pgpassword mypassword masterpassword"
+    "password passwords passwd passwort kennwort passphrase passphrases pass pwd pw passcode passwrd pword senha contrase "
+    "contrasena contraseña clave userpass dbpass dbpassword rootpassword userpassword pgpassword mypassword masterpassword"
 )
 _SECRETS = _words(
     "secret secrets token apikey apitoken authtoken accesstoken secretkey privatekey accesskey clientsecret credential "
@@ -196,7 +196,8 @@ _BETWEEN = re.compile(
           | (?P<call> \( ) (?= \s{0,8} [bru@$]{0,2} ["'`] )
           | (?P<xml> > )
           | (?P<tag> </key> \s{0,32} <string> )
-          | (?P<comma> , (?: \s{0,16} \w{1,24} \s? = \s? [\w.]{1,40} , ){0,3} (?: \s{0,16} default \s? = | \s{0,16} \( )? | \b or \b )
+          | (?P<comma> , (?: \s{0,16} \w{1,24} \s? = \s? [\w.]{1,40} , ){0,3} (?: \s{0,16} default \s? = | \s{0,16} \( )?
+              | \b or \b )
             (?= \s{0,16} [bru@$]{0,2} ["'`] )
           | (?P<flag> (?= [ \t] ) )
         )

@@ -239,6 +239,7 @@ _PAIR_VALUES = ("value", "val")
 _SIDE = frozenset((*_PAIR_NAMES, *_PAIR_VALUES, "kind"))
 _LONGEST_NAME = 128
 _LONGEST_VALUE = 4096
+_MOST_LINES = 512
 
 
 class _Leaf(NamedTuple):
@@ -250,7 +251,7 @@ class _Leaf(NamedTuple):
 class _Frame:
     """An object or an array that is not at its end yet."""
 
-    __slots__ = ("below", "is_object", "items", "key", "keys", "leaves", "names", "side", "waits")
+    __slots__ = ("below", "block", "is_object", "items", "key", "keys", "leaves", "names", "side", "waits")
 
     def __init__(self, is_object: bool, names: Names) -> None:
         self.is_object = is_object
@@ -267,6 +268,8 @@ class _Frame:
         """Its strings, where they may be the data of a Secret."""
         self.below: list[tuple[str, _Leaf]] = []
         """Those of the objects in it."""
+        self.block: list[_Leaf] | None = None
+        """The strings of an array from the one on that begins a key of several lines."""
 
 
 class _Walk:
@@ -318,6 +321,8 @@ class _Walk:
                     self._ended(frame, stack[-1])
                 elif len(frame.items) == 2:
                     self._paired(frame)
+                if frame.block is not None and len(frame.block) > 1:
+                    self._in_lines(frame.block, frame.names)
                 frame = stack.pop()
                 frame.waits = frame.is_object
             else:
@@ -335,6 +340,11 @@ class _Walk:
 
     def _string(self, said: str, begin: int, end: int, frame: _Frame) -> None:
         names, key = frame.names, frame.key
+        if not frame.is_object:
+            if frame.block is None and "PRIVATE KEY" in said and "BEGIN " in said:
+                frame.block = []
+            if frame.block is not None and len(frame.block) < _MOST_LINES:
+                frame.block.append(_Leaf(begin, end, said))
         if key is not None:
             names = (*names, key)
             if key in _SIDE:
@@ -384,6 +394,21 @@ class _Walk:
         name, value = frame.items
         if name is not None and value is not None and len(name.text) <= _LONGEST_NAME and len(value.text) <= _LONGEST_VALUE:
             self._named(value, (*frame.names, name.text))
+
+    def _in_lines(self, lines: Sequence[_Leaf], names: Names) -> None:
+        """Judge strings of an array that are the lines of one text: a key of several lines is in none of them by itself."""
+        hits = self._judge("\n".join(line.text for line in lines), (), FULL)
+        at = 0
+        for line in lines if hits else ():
+            past = at + len(line.text)
+            parts = [
+                Edit(max(hit.start, at) - at, min(hit.end, past) - at, hit.new, hit, names)
+                for hit in hits
+                if hit.start < past and hit.end > at and "\n" in hit.value
+            ]
+            if parts:
+                self._edits += self._lifted(parts, line.text, line.begin, line.end)
+            at = past + 1
 
     def _number(self, sign: str, begin: int, end: int, frame: _Frame) -> None:
         if not sign.isdigit():

@@ -419,6 +419,10 @@ class SecretRedactor:
             if hit.rule == _MEDIA_RULE:
                 continue
             self.registry.add(hit.value, hit.rule, hit.strength)
+            if hit.strength >= STRONG and len(hit.value) > _LONGEST_LINE:
+                # A key of several lines may stand elsewhere in another layout, or in part.
+                for line in _KEY_LINE.findall(hit.value):
+                    self.registry.add(line, hit.rule, hit.strength)
         if found:
             self._mark(record)
 
@@ -479,6 +483,9 @@ class SecretRedactor:
             # Files that are read as a whole say the same twice; what differs is looked at closely.
             return raw if record.kind == "line" or not isinstance(record.data, dict | list) else raw + b"\n" + _json(record.data)
         data = record.data
+        if type(data) is str and ("\\b" in data or "\\r" in data):
+            # It may be JSON itself, whose escapes are spelled so only in the text as it is.
+            return _json(data) + b"\n" + data.encode("utf-8", "surrogatepass")
         if type(data) is not dict:
             return _json(data)
         columns = tuple(data)
@@ -753,6 +760,9 @@ class SecretRedactor:
 
 _PROBE = "x9K2mQ7vT4bW8nR3pL6z"
 _PROBE_NUMBER = 48213977
+_LONGEST_LINE = 128
+_KEY_LINE = re.compile(r"(?:(?<=\n\+)|(?<![A-Za-z0-9+/])(?!(?<=\n)\+))(?!b3BlbnNzaC1rZXk)[A-Za-z0-9+/]{48,76}(?![A-Za-z0-9+/])")
+"""A line of base64 in a key, but for the first one of OpenSSH, which is the same in all of them."""
 _MEDIA = re.compile(rb"iVBORw0KGgo|/9j/|R0lGOD|UklGR|JVBERi0|T2dnU|SUQz|//[sv]|ZkxhQ|d09G|GkXfo|UEsDB|Qk[0-3]|SUkq|TU0A")
 """How base64 of media begins."""
 _MEDIA_RULE = "media"

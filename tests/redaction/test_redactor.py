@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from fakes import filled
 from redacting import KEY, redactor, token
 
 from satchel.contracts import Gated, Record, Redactor, Scoped
@@ -516,3 +517,50 @@ def test_what_is_known_from_elsewhere_goes_in_every_disguise(disguise: Callable[
 
     said = json.loads(clean.raw or b"")["content"][0]
     assert re.fullmatch(r"it says \[REDACTED:api-key:[0-9a-f]{6}\] there", said)
+
+
+@pytest.mark.parametrize("sign", ["", "+", " "])
+def test_a_key_goes_from_the_lines_of_a_list_and_of_other_layouts(sign: str) -> None:
+    """An edit's patch is a list of lines: a private key that was written so came out whole."""
+    lines = filled("{pem:RSA PRIVATE KEY}").splitlines()
+    patch = {"structuredPatch": [{"oldStart": 1, "lines": [" before", *(sign + line for line in lines), " after"]}]}
+    listed = "\n".join(f"1a2b3c4d (Dev 2026-01-0{at % 9 + 1}) {line}" for at, line in enumerate(lines[2:-2]))
+    records = [Record("line", at, None, json.dumps(data).encode()) for at, data in enumerate([patch, {"content": listed}])]
+    red = redactor()
+    red.begin()
+    red.enter("s")
+    red.learn(records)
+
+    clean = [json.loads(record.raw or b"") for record in red.apply(records)]
+
+    said = json.dumps(clean)
+    assert [line for line in lines[1:-1] if len(line) > 40 and line in said] == []
+    kept = clean[0]["structuredPatch"][0]["lines"]
+    assert (len(lines) + 2, " before", " after") == (len(kept), kept[0], kept[-1])
+    assert clean[1]["content"].count("[REDACTED:private-key:") == len(lines) - 4
+    again = [Record("line", at, None, json.dumps(data).encode()) for at, data in enumerate(clean)]
+    red.begin()
+    red.learn(again)
+    assert clean == [json.loads(record.raw or b"") for record in red.apply(again)]
+
+
+@pytest.mark.parametrize("data", [None, "text"])
+def test_a_backspace_in_json_is_seen_whether_the_json_is_a_record_or_a_text(data: str | None) -> None:
+    value = token("struck")
+    text = json.dumps({"content": f"it is {value[:9]}x\b{value[9:]} now"})
+    red = redactor()
+
+    if data:
+        clean = red.clean(text)
+    else:
+        [record] = _passed(red, [Record("line", 1, None, text.encode())])
+        clean = (record.raw or b"").decode()
+
+    assert value[12:] not in clean
+    assert MASK.search(clean)
+
+
+def _passed(red: SecretRedactor, records: list[Record]) -> Iterable[Record]:
+    red.begin()
+    red.learn(records)
+    return iter(red.apply(records))
