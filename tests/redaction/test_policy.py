@@ -201,9 +201,9 @@ def test_a_known_value_goes_wherever_it_stands(tmp_path: Path) -> None:
 
 def test_the_secrets_of_hermes_are_those_of_its_home(tmp_path: Path) -> None:
     home = tmp_path / "home"
-    (home / "profiles" / "work").mkdir(parents=True)
+    (home / "profiles" / "second").mkdir(parents=True)
     lines(home / ".env", f"OPENROUTER_API_KEY={SECRET}")
-    (home / "profiles/work/auth.json").write_text(json.dumps({"access_token": "Kd93jfLw02mQx7"}))
+    (home / "profiles/second/auth.json").write_text(json.dumps({"access_token": "Kd93jfLw02mQx7"}))
 
     policy = made(secrets_from=["hermes"], environ={"HERMES_HOME": str(home)})
 
