@@ -113,20 +113,28 @@ def _escaped(value: str) -> Iterable[str]:
 
 
 def _percent(value: str) -> Iterable[str]:
-    ways: tuple[Callable[[str], str], ...] = (
-        lambda text: quote(text, safe="", errors="surrogatepass"),
-        lambda text: quote(text, safe="/", errors="surrogatepass"),
-        lambda text: quote_plus(text, safe="", errors="surrogatepass"),
-        # What encodeURIComponent and encodeURI leave.
-        lambda text: quote(text, safe="!*'()", errors="surrogatepass"),
-        lambda text: quote(text, safe="!*'();/?:@&=+$,#", errors="surrogatepass"),
-    )
-    for way in ways:
+    for way in _WAYS:
         once = way(value)
         for form in (once, _lower_hex(once)):
             yield form
-            yield quote(form, safe="/")
-            yield quote(form, safe="")
+            yield _PATH(form)
+            yield _ALL(form)
+
+
+def _quoter(safe: str, *, plus: bool = False) -> Callable[[str], str]:
+    """Return what `quote` (with `plus`, `quote_plus`) does but for the signs that are `safe`, and does it faster."""
+    way = quote_plus if plus else quote
+    table = {number: way(chr(number), safe=safe) for number in range(128)}
+
+    def quoted(text: str) -> str:
+        return text.translate(table) if text.isascii() else way(text, safe=safe, errors="surrogatepass")
+
+    return quoted
+
+
+_ALL, _PATH = _quoter(""), _quoter("/")
+# The last two are what encodeURIComponent and encodeURI leave.
+_WAYS = (_ALL, _PATH, _quoter("", plus=True), _quoter("!*'()"), _quoter("!*'();/?:@&=+$,#"))
 
 
 def _lower_hex(form: str) -> str:

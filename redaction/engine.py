@@ -18,7 +18,7 @@ from satchel.redaction.literals import Hits, finder, repeated_until
 from satchel.redaction.opening import names_something, opener
 from satchel.redaction.rules import Rule, RuleSet
 from satchel.redaction.spans import STRONG, Span, merged
-from satchel.redaction.views import View, disguised, hides, sliced, views
+from satchel.redaction.views import View, disguised, hides, hides_in_codes, sliced, views
 from satchel.redaction.wraps import joined
 
 __all__ = ["MASK", "Engine"]
@@ -223,23 +223,54 @@ class Engine:
         """Say what of a serialised record is to be looked at: 0 nothing, 1 its strings as they are, 2 other readings too."""
         text = raw.decode("utf-8", "replace")
         # What is no JSON stands as it is, with its control characters.
-        if hides(text, serialised=True) or ((raw.translate(None, _ORDINARY) or b"\r" in raw) and hides(text)):
+        if hides(text, serialised=True) or ((raw.translate(None, _ORDINARY) or b"\r" in raw) and hides_in_codes(text)):
             return 2
         return self._holds(raw)
 
     def _holds(self, raw: bytes) -> int:
         folded = raw.lower()
         for number, starts in self._scan(folded).items():
-            if names_something(raw, starts) if number in self._words else self._openers[number](raw, starts):
+            if self._is_worth(number, raw, starts):
                 return 1
-        if _is_long_run(folded):
+        return int(self._holds_coded(raw, folded))
+
+    def _is_worth(self, number: int, raw: bytes, starts: Sequence[int]) -> bool:
+        return names_something(raw, starts) if number in self._words else self._openers[number](raw, starts)
+
+    def _holds_coded(self, raw: bytes, folded: bytes) -> bool:
+        """Return whether what tokens begin with stands in a text in base64 or hex."""
+        runs = folded.translate(_RUN_SIGNS)
+        if _RUN not in runs:
+            return False
+        if _FULL_LINE in runs:
             raw = _BREAKS_IN_BYTES.sub(b"", raw)
-            for number, starts in self._scan_coded(raw.lower()).items():
-                for form, _, _ in self._coded[number]:
-                    coded = form.encode()
-                    if any(raw.startswith(coded, at) for at in starts):
-                        return 1
-        return 0
+            folded = raw.lower()
+        for number, starts in self._scan_coded(folded).items():
+            for form, _, _ in self._coded[number]:
+                coded = form.encode()
+                if any(raw.startswith(coded, at) for at in starts):
+                    return True
+        return False
+
+    def spots(self, text: str) -> list[int] | None:
+        """
+        Return where in a text that is JSON, and hides nothing, something stands for whose sake `find` may find something in the
+        string that it stands in: in no other string does it. None where that cannot be told.
+        """
+        if not text.isascii():
+            return None
+        raw = text.encode()
+        folded = raw.lower()
+        if self._holds_coded(raw, folded):
+            return None
+        spots: list[int] = []
+        for number, starts in self._scan(folded).items():
+            if len(starts) <= _CROWD:
+                spots += [at for at in starts if self._is_worth(number, raw, (at,))]
+            elif self._is_worth(number, raw, starts):
+                spots += starts
+        spots.sort()
+        return spots
 
     # ------------------------------------------------------------------------------------------------- an output
 
@@ -272,6 +303,7 @@ _ORDINARY = bytes(byte for byte in range(256) if byte in b"\t\n\r" or 32 <= byte
 
 _RUN_LENGTH = 16
 _RUN = b"a" * _RUN_LENGTH
+_FULL_LINE = b"a" * 60
 _RUN_SIGNS = bytes(97 if (chr(byte).isalnum() and byte < 128) or byte in b"+/-_" else 32 for byte in range(256))
 
 

@@ -56,12 +56,17 @@ class Sieve(NamedTuple):
         least: Shorter strings are not judged.
         media: Gives what comes in the place of a picture, a sound or a document; None where all of them stay.
         places: Where in the text each edit stands is wanted, and not just what has to go: then there is one for each place.
+        spots: Says of a text that is JSON where something stands that a string may have to go for, in order: one in which nothing
+            does, and whose names say nothing, need not be judged. None where all have to be.
+        idle: Says of a string in which nothing stands whether it need not be judged, by the names that it stands under.
     """
 
     judge: Judge
     least: int = 6
     media: Callable[[str], Hit | None] | None = None
     places: bool = True
+    spots: Callable[[str], Sequence[int] | None] = lambda text: None
+    idle: Callable[[str, Names], bool] = lambda text, names: False
 
 
 class Edit(NamedTuple):
@@ -283,6 +288,19 @@ class _Walk:
         self._depth = depth
         self._edits: list[Edit] = []
         self._changed_keys: dict[int, str] = {}
+        self._spots = sieve.spots(text) if sieve.media is None else None
+        self._spot = 0
+        """How many of the spots are behind."""
+
+    def _is_spotted(self, begin: int, end: int) -> bool:
+        """Return whether something may stand in a part of the text; parts are asked for in order."""
+        spots, at = self._spots, self._spot
+        if spots is None:
+            return True
+        while at < len(spots) and spots[at] < begin:
+            at += 1
+        self._spot = at
+        return at < len(spots) and spots[at] < end
 
     def walk(self, at: int, names: Names) -> list[Edit]:
         text = self._text
@@ -300,7 +318,7 @@ class _Walk:
                     frame.key = said
                     frame.waits = False
                     frame.keys.append((said, begin, at - 1))
-                    if len(said) >= self._least:
+                    if len(said) >= self._least and (self._is_spotted(begin, at - 1) or not self._sieve.idle(said, ())):
                         self._key(said, begin, at - 1, frame.names)
                     continue
                 if len(said) >= least:
@@ -366,6 +384,8 @@ class _Walk:
         if len(names) > 2 and names[-3] == "properties" and last in _SCHEMA:
             names = names[:-3]
         if not names and len(said) < self._least:
+            return
+        if last != "chunk" and not self._is_spotted(begin, end) and self._sieve.idle(said, names):
             return
         if last == "chunk" and (plain := _text_in(said)) is not None:
             # Bytes of a stream: what goes from their text goes there.

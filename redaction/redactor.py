@@ -145,6 +145,7 @@ _SHORTEST = 10
 """No string that is shorter is a name with its value, or a token."""
 _BEFORE_JSON = frozenset("{[ \t\r\n\ufeff\0")
 _LONGEST_PLACE = 80
+_MOST_COLUMNS = 4096
 
 
 class SecretRedactor:
@@ -177,7 +178,9 @@ class SecretRedactor:
         given = policy.given if policy is not None else {}
         self._least = min([6, *map(len, given)])
         drops = policy is not None and policy.drop_media
-        self._sieve = Sieve(self._judge, self._least, self._omitted if drops else None)
+        self._sieve = Sieve(
+            self._judge, self._least, self._omitted if drops else None, spots=self._spots, idle=self._says_nothing
+        )
         self._quick = self._sieve._replace(places=False)
         order = [rule.id for rule in engine.rules.rules]
         self.registry = Registry(order=order, given=given, forms=forms, native=native)
@@ -193,6 +196,7 @@ class SecretRedactor:
         """What sessions are called in the report, by their ids."""
         self._named: dict[tuple[str, ...], bool] = {}
         self._columns: dict[tuple[str, ...], bool] = {}
+        self._telling: dict[str, bool] = {}
         self._streams = Streams()
         self._cuts: Sequence[Cut] = ()
         self._found: list[Edit] = []
@@ -516,6 +520,7 @@ class SecretRedactor:
         self._cuts = self._streams.cuts(place)
         at = place & _MASK
         is_marked = not self._learned or self._marks[at >> 3] & 1 << (at & 7) != 0
+        self._hidden = not self._learned or self._disguised[at >> 3] & 1 << (at & 7) != 0
         if is_marked and self._learned and self._spans is not None:
             # It was gone through when it was learned, and what was found in it is known.
             self._direct = opened = True
@@ -566,13 +571,45 @@ class SecretRedactor:
         for column, value in data.items():
             if not odd and type(value) is str and self._is_idle(value, column, seen):
                 continue
-            if odd and len(column) >= least:
+            if odd and len(column) >= least and self._may_be_told(column):
                 found += [(_Name(column), edit) for edit in _of_hits(judge(column, (), FULL))]
             if type(value) is int:
                 found += [(column, edit) for edit in _of_hits(judge(str(value), (column,), NUMBER))]
             elif value is not None and type(value) is not float and type(value) is not bool:
                 found += [(column, edit) for edit in edits(_text(value), sieve, (column,), mode_of(column))]
         return found
+
+    def _may_be_told(self, column: str) -> bool:
+        """Return whether something may be in the name of a column."""
+        if self._looks_wider:
+            return True
+        telling = self._telling.get(column)
+        if telling is None:
+            if len(self._telling) > _MOST_COLUMNS:
+                self._telling.clear()
+            telling = self._telling[column] = bool(self._engine.find(column))
+        return telling or (not self._learning and self.registry.is_looked_for and self.registry.holds(column.encode("utf-8", "surrogatepass")))
+
+    def _spots(self, text: str) -> Sequence[int] | None:
+        """Return where in a text that is JSON something stands that a string may have to go for, None where all may have to."""
+        if self._looks_wider or self._cuts or self._aside or self._hidden:
+            return None
+        direct: Sequence[int] | None = ()
+        if self._direct and (self._learning or self._spans is None or not self._learned):
+            direct = self._engine.spots(text)
+        if self._learning or direct is None or not self.registry.is_looked_for:
+            return direct
+        known = self.registry.spots(text)
+        return sorted([*direct, *known]) if known is not None and direct else known
+
+    def _says_nothing(self, text: str, names: tuple[str, ...]) -> bool:
+        """Return whether a string need not be judged in which nothing stands, by the names that it stands under."""
+        if names and self._direct and self._is_named(names):
+            return False
+        if self._learning or not self._spans:
+            return True
+        # What is known of the strings of JSON within it is not known of itself.
+        return text[:1] not in _BEFORE_JSON and hash(text) not in self._spans
 
     def _is_idle(self, text: str, column: str, seen: Mapping[int, list[Span]]) -> bool:
         """Return whether it is known of a column's text that nothing is in it."""
@@ -645,7 +682,8 @@ class SecretRedactor:
             spans += [named] if named is not None else []
         hits = [self._hit(text, span) for span in spans] if spans else []
         if not self._learning and self.registry.is_looked_for and mode != NAMED:
-            known = [*self.registry.find(text), *self.registry.find_disguised(text)]
+            known = self.registry.find(text)
+            known += self.registry.find_disguised(text, known, hidden=self._hidden)
             if mode == NUMBER:
                 known = [hit for hit in known if (hit.start, hit.end) == (0, len(text))]
             if known:

@@ -8,7 +8,7 @@ unsure for that only keeps its name here. Values that the user gave are known fr
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from satchel.redaction.spans import STRONG
@@ -26,6 +26,8 @@ _GROUP = 48
 """So many literals are searched for with vector instructions; more, in groups."""
 _PLAIN = re.compile(r"[A-Za-z0-9 _.:;,~!@#$%^*()+=?|{}\[\]`-]{8,}")
 """Signs that JSON spells the same at every depth, whoever wrote it."""
+_LETTERS = re.compile(r"[A-Za-z0-9]{8,}")
+_ENOUGH = 24
 
 Forms = Callable[[str], Mapping[str, str]]
 """Gives the forms in which a value may stand, by name: itself, escaped, encoded."""
@@ -96,6 +98,8 @@ class Registry:
         self._anchored: list[tuple[_Find, list[list[tuple[str, int]]]]] | None = None
         self._broken: _Find | None = None
         self._longest = 0
+        self._signs = False
+        """Whether signs are in an anchor that JSON spells otherwise: it may go beyond a string."""
         self.clear()
 
     def __repr__(self) -> str:
@@ -160,6 +164,18 @@ class Registry:
             self._prepare()
         return any(find(data) for find, _ in self._anchored or ())
 
+    def spots(self, text: str) -> list[int] | None:
+        """
+        Return where in a text that is JSON something stands for whose sake `find` may find something in the string that it stands
+        in, or in JSON inside of that: in no other string does it. None where that cannot be told.
+        """
+        if self._anchored is None:
+            self._prepare()
+        if self._signs or not text.isascii():
+            return None
+        data = text.encode()
+        return sorted(start for find, _ in self._anchored or () for _, start, _ in find(data))
+
     def find(self, text: str) -> list[Hit]:
         """Return where forms of values stand, by where they begin; they may overlap."""
         data = text.encode("utf-8", "surrogatepass")
@@ -197,13 +213,19 @@ class Registry:
             at = start
             yield count, those
 
-    def find_disguised(self, text: str) -> list[Hit]:
-        """Return where values stand that only another reading of a text shows: escaped, with codes in them, broken over lines."""
+    def find_disguised(self, text: str, found: Sequence[Hit] = (), *, hidden: bool = True) -> list[Hit]:
+        """
+        Return where values stand that only another reading of a text shows: escaped, with codes in them, broken over lines.
+
+        Args:
+            found: What `find` found in it.
+            hidden: Whether anything in it may be written otherwise than it is read.
+        """
         hits: list[Hit] = []
-        if hides(text):
+        if hidden and hides(text):
             for view in views(text, hot=True):
                 hits += self._in_view(view)
-        if "\n" in text and self._holds_half(text.encode("utf-8", "surrogatepass")):
+        if "\n" in text and self._holds_half(text, found):
             whole = unbroken(text)
             if whole is not None:
                 hits += [hit for hit in self._in_view(whole) if "\n" in text[hit.start : hit.end]]
@@ -213,10 +235,17 @@ class Registry:
         for hit in self.find(view.text):
             yield hit._replace(start=view.start(hit.start), end=view.end(hit.end))
 
-    def _holds_half(self, data: bytes) -> bool:
+    def _holds_half(self, text: str, found: Sequence[Hit]) -> bool:
+        """Return whether a part of a value stands in a text outside of those that were found whole."""
         if self._broken is None:
             self._broken = _finds([half.encode("utf-8", "surrogatepass") for half in self._halves()], native=self._native)
-        return bool(self._broken(data))
+        if found:
+            rest, at = [], 0
+            for hit in found:
+                rest.append(text[at : hit.start])
+                at = max(at, hit.end)
+            text = "\0".join([*rest, text[at:]])
+        return bool(self._broken(text.encode("utf-8", "surrogatepass")))
 
     def _halves(self) -> Iterator[str]:
         """Yield parts of values, of which one is in every text that holds a value broken once."""
@@ -251,19 +280,32 @@ class Registry:
 
     def _prepare(self) -> None:
         """Make what looks for anchors: bytes of which one is in every text that holds a form, whatever escapes are around it."""
+        self._signs = False
         anchors: dict[bytes, list[tuple[str, int]]] = {}
-        for form in self._spelled():
+        cores: dict[str, str] = {}
+        for form, value in self._spelled().items():
+            core = cores.get(value)
+            if core is None:
+                core = cores[value] = _core(value)
+            if core and core in form:
+                # Escaped and encoded for URLs, most values still have it in them: one anchor for many forms.
+                anchors.setdefault(core.encode(), []).append((form, form.index(core)))
+                continue
             # A run of letters and digits is spelled the same at every depth.
             run = max(_PLAIN.findall(form), key=len, default="")
             if run:
-                anchors.setdefault(run.encode(), []).append((form, form.index(run)))
+                anchor, within = _middle(run)
+                anchors.setdefault(anchor.encode(), []).append((form, form.index(run) + within))
             else:
+                self._signs = True
                 for spelling in _escaped(form):
                     anchors.setdefault(spelling, []).append((form, 0))
         for half in self._halves():
             # A value that is broken over lines is looked for closely where a part of it is.
-            run = max(_PLAIN.findall(half), key=len, default="")
-            anchors.setdefault((run or half).encode("utf-8", "surrogatepass"), [])
+            anchor = _core(half) or _middle(max(_PLAIN.findall(half), key=len, default=""))[0]
+            self._signs = self._signs or not anchor
+            anchor = anchor or half
+            anchors.setdefault(anchor.encode("utf-8", "surrogatepass"), [])
         sizes = sorted({len(anchor) for anchor in anchors})
         for anchor, forms in anchors.items():
             # Of two anchors that begin alike the longer one is met.
@@ -280,6 +322,22 @@ def _few_forms(value: str) -> dict[str, str]:
     import json
 
     return {"raw": value, "json": json.dumps(value)[1:-1], "json-text": json.dumps(value, ensure_ascii=False)[1:-1]}
+
+
+def _core(value: str) -> str:
+    """Return letters and digits of a value by which its forms are looked for, of its second half by choice; "" where it has none."""
+    half = len(value) // 2
+    for part in (value[half:], value[:half], value):
+        run = max(_LETTERS.findall(part), key=len, default="")
+        if run:
+            return _middle(run)[0]
+    return ""
+
+
+def _middle(run: str) -> tuple[str, int]:
+    """Return enough of a run to know it by, and where in it that stands: a long one makes looking for it no surer."""
+    start = max(0, (len(run) - _ENOUGH) // 2)
+    return run[start : start + _ENOUGH], start
 
 
 def _escaped(form: str) -> Iterator[bytes]:

@@ -15,7 +15,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 
-__all__ = ["View", "disguised", "hides", "views"]
+__all__ = ["View", "disguised", "hides", "hides_in_codes", "views"]
 
 Pieces = Iterable[tuple[int, int, int]]
 """
@@ -247,16 +247,20 @@ _CSI = "[0-?]{0,64}[ -/]{0,8}[@-~]"
 _STRING = "[^\x07\x1b\x9c\n]{0,2048}(?:\x07|\x1b\\\\|\x9c)"
 
 
-# It begins with a set: such are searched for fast.
-_CODE = (
-    rf"[{_CONTROL}{_INVISIBLE}\\^]"
-    rf"(?>(?<=\x1b)(?:\[{_CSI}|[\]PX^_]{_STRING}|[ -/]{{0,4}}[0-~]|)"
+# They begin with a set: such are searched for fast.
+_REAL = (
+    rf"(?<=\x1b)(?:\[{_CSI}|[\]PX^_]{_STRING}|[ -/]{{0,4}}[0-~]|)"
     rf"|(?<=\x9b){_CSI}|(?<=[\x90\x98\x9d-\x9f]){_STRING}"
+)
+_CODE = (
+    rf"[{_CONTROL}{_INVISIBLE}\\^](?>{_REAL}"
     r"|(?<=\\)\\{0,8}(?:u001[bB]|x1[bB]|033|e)\[[0-9;:?]{0,64}[A-Za-z]"
     r"|(?<=\^)\[\[[0-9;?]{0,64}[A-Za-z]"
     r"|(?<![\\^]))"
 )
 _CODES = re.compile(f"(?:{_CODE})+")
+_REAL_CODES = re.compile(f"(?:[{_CONTROL}{_INVISIBLE}](?>{_REAL}|))+")
+"""The same where none of them is written out."""
 _RETURNS = re.compile(" ?\r(?!\n)")
 _RETURN_INSIDE = re.compile(rf"\r(?!\n)(?=[{_WORD}])(?:(?<=[{_WORD}]\r)|(?<=[{_WORD}] \r))")
 # Every byte but control characters; to delete these is the quickest way to see whether others are there.
@@ -369,11 +373,12 @@ _EACH = 4
 # What hides a literal: a letter, digit, dash, underscore, or what URLs and assignments are known by, in any of these codings.
 
 _HIDDEN = "(?:2[BDEFbdef]|3[0-9ADad]|4[0-9A-Fa-f]|5[0-9Aa]|5[Ff]|6[1-9A-Fa-f]|7[0-9Aa])"
-_HIDING_ESCAPE = re.compile(
-    rf"\\(?:u00{_HIDDEN}|u0025{_HEX}|u0026[#a-zA-Z]|x{_HIDDEN}|[01][0-7]{{2}}|u\{{0{{0,4}}{_HIDDEN}\}}|U000000{_HIDDEN}"
+_HIDING = (
+    rf"u00{_HIDDEN}|u0025{_HEX}|u0026[#a-zA-Z]|x{_HIDDEN}|[01][0-7]{{2}}|u\{{0{{0,4}}{_HIDDEN}\}}|U000000{_HIDDEN}"
     r"|_|/\\*/|u005[cC][ux]|x1[bB]\[|033\[|e\["
-    rf"|u(?:200[B-Fb-f]|202[A-Ea-e]|206{_HEX}|[Ff][Ee][Ff]{{2}}|00[Aa][Dd])(?=[{_WORD}]))"
+    rf"|u(?:200[B-Fb-f]|202[A-Ea-e]|206{_HEX}|[Ff][Ee][Ff]{{2}}|00[Aa][Dd])(?=[{_WORD}])"
 )
+_HIDING_ESCAPE = re.compile(rf"\\(?:{_HIDING})")
 _HIDING_PERCENT = re.compile(rf"%(?:25)*(?:{_HIDDEN}|5[Cc][ux]|26(?:%23|#|amp))")
 _HIDING_REFERENCE = re.compile(
     rf"&(?:amp;)*(?:#0*(?:4[35-9]|5[0-8]|6[14-9]|[78][0-9]|90|95|9[7-9]|1[01][0-9]|12[0-2])(?![0-9])|#[xX]0*{_HIDDEN}(?!{_HEX})"
@@ -389,20 +394,18 @@ def hides(text: str, *, serialised: bool = False) -> bool:
         serialised: The text is JSON, in whose strings control characters are written as escapes.
     """
     if (
-        ("\\" in text and _HIDING_ESCAPE.search(text) is not None)
+        ("\\" in text and (_SERIALISED_ESCAPE if serialised else _HIDING_ESCAPE).search(text) is not None)
         or ("%" in text and _HIDING_PERCENT.search(text) is not None)
         or ("&" in text and _HIDING_REFERENCE.search(text) is not None)
     ):
         return True
     if serialised:
-        return (
-            ("\\u00" in text and _SERIALISED_CODE.search(text) is not None)
-            or ("\\b" in text and _SERIALISED_STRIKE.search(text) is not None)
-            or ("\\r" in text and _SERIALISED_RETURN.search(text) is not None)
-            or ("\\\\" in text and _SERIALISED_WRITTEN.search(text) is not None)
-            or ("\\u" in text and _SERIALISED_TAG.search(text) is not None)
-            or (((not text.isascii() and _has_invisible(text)) or "\x7f" in text or "^[[" in text) and _inside(text))
-        )
+        return ((not text.isascii() and _has_invisible(text)) or "\x7f" in text or "^[[" in text) and _inside(text)
+    return hides_in_codes(text)
+
+
+def hides_in_codes(text: str) -> bool:
+    """Return whether a text may hold a literal with control characters in it, or under them."""
     return (
         "\b" in text
         or "\\u001b[" in text
@@ -441,7 +444,8 @@ def _places_inside(text: str) -> Iterator[int]:
         for match in _COLOUR_INSIDE.finditer(text):
             yield match.start()
         return
-    for match in _CODES.finditer(text):
+    written = ("\\" in text and _WRITTEN.search(text) is not None) or "^[[" in text
+    for match in (_CODES if written else _REAL_CODES).finditer(text):
         start, end = match.span()
         if start and text[start - 1] in _WORDS and text[end : end + 1] in _WORDS:
             yield start
@@ -452,13 +456,14 @@ def _inside(text: str) -> bool:
     return next(_places_inside(text), None) is not None
 
 
-# In JSON a control character is an escape; where one stands between two characters of a word, that word may be a literal.
-_SERIALISED_CODE = re.compile(
-    r"\\u00(?:[01][0-9A-Fa-f]|7[fF])(?<=[A-Za-z0-9_\-]\\u00..)(?<!\\[nrtbf]\\u00..)"
+# In JSON a control character is an escape; where one stands between two characters of a word, that word may be a literal. A control
+# code that is written out has two backslashes there; a tag, which nobody sees, is two halves.
+_SERIALISED_ESCAPE = re.compile(
+    rf"\\(?:{_HIDING}"
+    r"|u00(?:[01][0-9A-Fa-f]|7[fF])(?<=[A-Za-z0-9_\-]\\u00..)(?<!\\[nrtbf]\\u00..)"
     r"(?:\[[0-9;:?]{0,64}[A-Za-z]|\([0-9A-Z]|\][^\\\"]{0,512}\\u00(?:07|1[bB]\\\\|9[cC]))?(?=[A-Za-z0-9_\-]|\\u00)"
+    r"|b(?<!\\\\b)"
+    r"|r(?<=[A-Za-z0-9_\-]\\r)(?<!\\\\r)(?=[A-Za-z0-9_\-])"
+    r"|\\(?:u001[bB]|x1[bB]|033|e)\[[0-9;:?]{0,64}[A-Za-z](?=[A-Za-z0-9_\-])"
+    r"|u[dD][bB]4[0-3]\\u[dD])"
 )
-_SERIALISED_STRIKE = re.compile(r"\\b(?<!\\\\b)")
-# A control code that is written out is in JSON so with two backslashes; a tag, which nobody sees, is two halves.
-_SERIALISED_WRITTEN = re.compile(r"\\\\(?:u001[bB]|x1[bB]|033|e)\[[0-9;:?]{0,64}[A-Za-z](?=[A-Za-z0-9_\-])")
-_SERIALISED_TAG = re.compile(r"\\u[dD][bB]4[0-3]\\u[dD]")
-_SERIALISED_RETURN = re.compile(r"\\r(?<=[A-Za-z0-9_\-]\\r)(?<!\\\\r)(?=[A-Za-z0-9_\-])")
