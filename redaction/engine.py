@@ -18,7 +18,7 @@ from satchel.redaction.literals import Hits, finder, repeated_until
 from satchel.redaction.opening import names_something, opener
 from satchel.redaction.rules import Rule, RuleSet
 from satchel.redaction.spans import STRONG, Span, merged
-from satchel.redaction.views import View, disguised, hides, hides_in_codes, sliced, views
+from satchel.redaction.views import View, around, disguised, hides, hides_in_codes, sliced, views
 from satchel.redaction.wraps import joined
 
 __all__ = ["MASK", "Engine"]
@@ -54,48 +54,50 @@ class Engine:
             if numbers.setdefault(word, len(numbers)) == len(self._by_literal):
                 self._by_literal.append([])
         self._words = frozenset(numbers[word] for word in named.WORDS)
+        # The surest rules: what an output is searched for.
+        self._sure = [[rule for rule in rules if rule.strength == STRONG and rule.solid] for rules in self._by_literal]
+        # What their tokens begin with, as it stands in base64 and hex.
+        self._coded: dict[int, list[tuple[str, str, int]]] = {}
+        plain = (literal for rules in self._sure for rule in rules for literal in rule.literals)
+        for form, (encoding, alignment) in encoded_literals(dict.fromkeys(plain)).items():
+            at = numbers.setdefault(form.lower(), len(numbers))
+            if at == len(self._by_literal):
+                self._by_literal.append([])
+            self._coded.setdefault(at, []).append((form, encoding, alignment))
         literals = list(numbers)
         self._scan = finder([literal.encode() for literal in literals], native=native)
         self._openers = [opener(literal, rules) for literal, rules in zip(literals, self._by_literal, strict=True)]
-        # The surest rules: what an output is searched for.
-        self._sure = [[rule for rule in rules if rule.strength == STRONG and rule.solid] for rules in self._by_literal]
         self._sure_numbers = [number for number, rules in enumerate(self._sure) if rules]
         self._scan_sure = finder([literals[number].encode() for number in self._sure_numbers], native=native)
-        # What their tokens begin with, as it stands in base64 and hex.
-        self._coded: list[list[tuple[str, str, int]]] = []
-        forms: dict[str, int] = {}
-        plain = (literal for rules in self._sure for rule in rules for literal in rule.literals)
-        for form, (encoding, alignment) in encoded_literals(dict.fromkeys(plain)).items():
-            at = forms.setdefault(form.lower(), len(forms))
-            if at == len(self._coded):
-                self._coded.append([])
-            self._coded[at].append((form, encoding, alignment))
-        self._scan_coded = finder([form.encode() for form in forms], native=native)
+        # For texts whose base64 is broken over lines.
+        self._coded_numbers = list(self._coded)
+        self._scan_coded = finder([literals[number].encode() for number in self._coded_numbers], native=native)
 
     # ------------------------------------------------------------------------------------------------- a text
 
-    def find(self, text: str, *, hidden: bool = True) -> list[Span]:
+    def find(self, text: str, *, hidden: bool = True, hits: Hits | None = None) -> list[Span]:
         """
         Return what of a text is secret, in order, without overlaps.
 
         Args:
             hidden: Whether a literal may be written otherwise than it is read; False is known from `opens` saying 1.
+            hits: Where something may be, as `look` says.
         """
         if len(text) <= _WINDOW:
-            return self._find(text, hidden)
+            return self._find(text, hidden, hits)
         spans: list[Span] = []
         for at in range(0, len(text), _WINDOW - _OVERLAP):
             spans.extend(Span(s.start + at, s.end + at, s.rule, s.strength) for s in self._find(text[at : at + _WINDOW], hidden))
         return merged(spans, common=_NAMED_KINDS)
 
-    def _find(self, text: str, hidden: bool) -> list[Span]:
+    def _find(self, text: str, hidden: bool, hits: Hits | None = None) -> list[Span]:
         again: list[int] = []
-        spans = self._look(text, again)
+        spans = self._look(text, again) if hits is None else self._matches(text, hits, again)
         if spans or again:
             self._read_broken(text, spans, again)
         if hidden:
             again += disguised(text)
-        for start, end in _windows(again, len(text)):
+        for start, end in around(again, len(text), before=_BEFORE_HIT, after=_AFTER_HIT):
             self._read_otherwise(text, start, end, spans)
         return merged(_outside_masks(text, _with_adjoining(text, spans)), common=_NAMED_KINDS) if spans else spans
 
@@ -142,11 +144,14 @@ class Engine:
         folded = _folded(text)
         data = folded.encode("utf-8", "surrogatepass")
         hits = self._scan(data)
-        spans = self._matches(text, _in_characters(hits, data, folded), again) if hits else []
-        if _is_long_run(data):
-            coded = self._scan_coded(data)
-            for number, starts in _in_characters(coded, data, folded).items():
-                self._decode(text, self._coded[number], starts, spans)
+        spans: list[Span] = []
+        if hits:
+            here = _in_characters(hits, data, folded)
+            spans = self._matches(text, here, again)
+            if not self._coded.keys().isdisjoint(here) and _RUN in data.translate(_RUN_SIGNS):
+                for number in self._coded.keys() & here.keys():
+                    self._decode(text, self._coded[number], here[number], spans)
+        if "\n" in text and _FULL_LINE in data.translate(_RUN_SIGNS):
             lines = _without_breaks(text)
             if lines is not None:
                 self._decode_lines(lines, spans)
@@ -157,8 +162,8 @@ class Engine:
         folded = _folded(lines.text)
         data = folded.encode("utf-8", "surrogatepass")
         found: list[Span] = []
-        for number, starts in _in_characters(self._scan_coded(data), data, folded).items():
-            self._decode(lines.text, self._coded[number], starts, found)
+        for index, starts in _in_characters(self._scan_coded(data), data, folded).items():
+            self._decode(lines.text, self._coded[self._coded_numbers[index]], starts, found)
         spans.extend(Span(lines.start(span.start), lines.end(span.end), span.rule, span.strength) for span in found)
 
     def _matches(self, text: str, hits: Hits, again: list[int]) -> list[Span]:
@@ -221,56 +226,59 @@ class Engine:
 
     def opens(self, raw: bytes) -> int:
         """Say what of a serialised record is to be looked at: 0 nothing, 1 its strings as they are, 2 other readings too."""
-        text = raw.decode("utf-8", "replace")
+        return 2 if self._hides(raw, raw.decode("utf-8", "replace")) else self._holds(raw)
+
+    def _hides(self, raw: bytes, text: str) -> bool:
         # What is no JSON stands as it is, with its control characters.
-        if hides(text, serialised=True) or ((raw.translate(None, _ORDINARY) or b"\r" in raw) and hides_in_codes(text)):
-            return 2
-        return self._holds(raw)
+        return hides(text, serialised=True) or ((raw.translate(None, _ORDINARY) or b"\r" in raw) and hides_in_codes(text))
 
     def _holds(self, raw: bytes) -> int:
         folded = raw.lower()
-        for number, starts in self._scan(folded).items():
-            if self._is_worth(number, raw, starts):
-                return 1
-        return int(self._holds_coded(raw, folded))
+        hits = self._scan(folded)
+        return int(
+            any(self._is_worth(number, raw, starts) for number, starts in hits.items()) or self._holds_coded(raw, folded, hits)
+        )
 
     def _is_worth(self, number: int, raw: bytes, starts: Sequence[int]) -> bool:
         return names_something(raw, starts) if number in self._words else self._openers[number](raw, starts)
 
-    def _holds_coded(self, raw: bytes, folded: bytes) -> bool:
+    def _holds_coded(self, raw: bytes, folded: bytes, hits: Hits) -> bool:
         """Return whether what tokens begin with stands in a text in base64 or hex."""
-        runs = folded.translate(_RUN_SIGNS)
-        if _RUN not in runs:
+        coded = self._coded
+        for number in () if coded.keys().isdisjoint(hits) else coded.keys() & hits.keys():
+            if self._is_coded(number, raw, hits[number]):
+                return True
+        if _FULL_LINE not in folded.translate(_RUN_SIGNS):
             return False
-        if _FULL_LINE in runs:
-            raw = _BREAKS_IN_BYTES.sub(b"", raw)
-            folded = raw.lower()
-        for number, starts in self._scan_coded(folded).items():
-            for form, _, _ in self._coded[number]:
-                coded = form.encode()
-                if any(raw.startswith(coded, at) for at in starts):
-                    return True
-        return False
+        whole = _BREAKS_IN_BYTES.sub(b"", raw)
+        found = self._scan_coded(whole.lower()) if len(whole) < len(raw) else {}
+        return any(self._is_coded(self._coded_numbers[index], whole, starts) for index, starts in found.items())
 
-    def spots(self, text: str) -> list[int] | None:
+    def _is_coded(self, number: int, raw: bytes, starts: Sequence[int]) -> bool:
+        return any(raw.startswith(form.encode(), at) for form, _, _ in self._coded[number] for at in starts)
+
+    def look(self, text: str) -> tuple[int, Hits | None]:
         """
-        Return where in a text that is JSON, and hides nothing, something stands for whose sake `find` may find something in the
-        string that it stands in: in no other string does it. None where that cannot be told.
+        Say of a text what `opens` says of what is serialised, and where in it something may be.
+
+        What is found in it, or in a string of the JSON that it is, stands at one of these places: for nothing else has `find` to
+        look. They are None where that cannot be told.
         """
-        if not text.isascii():
-            return None
-        raw = text.encode()
+        raw = text.encode("utf-8", "surrogatepass")
+        if self._hides(raw, text):
+            return 2, None
         folded = raw.lower()
-        if self._holds_coded(raw, folded):
-            return None
-        spots: list[int] = []
-        for number, starts in self._scan(folded).items():
-            if len(starts) <= _CROWD:
-                spots += [at for at in starts if self._is_worth(number, raw, (at,))]
-            elif self._is_worth(number, raw, starts):
-                spots += starts
-        spots.sort()
-        return spots
+        hits = self._scan(folded)
+        if self._holds_coded(raw, folded, hits):
+            return 1, None
+        worth: Hits = {}
+        for number, starts in hits.items():
+            if self._is_worth(number, raw, starts):
+                few = 1 < len(starts) <= _CROWD
+                worth[number] = [at for at in starts if self._is_worth(number, raw, (at,))] or starts if few else starts
+        if not worth:
+            return 0, worth
+        return 1, _in_characters(worth, raw, text) if len(text) <= _WINDOW else None
 
     # ------------------------------------------------------------------------------------------------- an output
 
@@ -305,11 +313,6 @@ _RUN_LENGTH = 16
 _RUN = b"a" * _RUN_LENGTH
 _FULL_LINE = b"a" * 60
 _RUN_SIGNS = bytes(97 if (chr(byte).isalnum() and byte < 128) or byte in b"+/-_" else 32 for byte in range(256))
-
-
-def _is_long_run(folded: bytes) -> bool:
-    """Return whether a text has a run of characters so long that base64 or hex may be in it."""
-    return _RUN in folded.translate(_RUN_SIGNS)
 
 
 # Where base64 goes on in the next line; in bytes also as JSON spells it, however deep.
@@ -376,18 +379,6 @@ def _with_adjoining(text: str, spans: list[Span]) -> list[Span]:
             more.append(Span(*part.span("more"), span.rule, span.strength))
             end = part.end("more")
     return spans + more
-
-
-def _windows(places: list[int], size: int) -> list[tuple[int, int]]:
-    """Return the parts of a text around places, those that touch made one."""
-    out: list[tuple[int, int]] = []
-    for at in sorted(places):
-        start, end = max(0, at - _BEFORE_HIT), min(size, at + _AFTER_HIT)
-        if out and start <= out[-1][1]:
-            out[-1] = (out[-1][0], end)
-        else:
-            out.append((start, end))
-    return out
 
 
 def _rule_matches(rule: Rule, text: str, starts: Sequence[int], again: list[int]) -> Iterator[Span]:

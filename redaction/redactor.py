@@ -17,6 +17,7 @@ from satchel.contracts import Record
 from satchel.errors import JsonError, RedactionError, SatchelError
 from satchel.jsontext import RawText, dumps, loads
 from satchel.redaction.gate import Gate
+from satchel.redaction.literals import Hits
 from satchel.redaction.nested import FULL, NAMED, NUMBER, STRONG_ONLY, Edit, Sieve, applied, edits, media_type, mode_of
 from satchel.redaction.registry import Forms, Hit, Registry
 from satchel.redaction.rules import RuleSet
@@ -32,8 +33,18 @@ class Finder(Protocol):
 
     rules: RuleSet
 
-    def find(self, text: str, /, *, hidden: bool = True) -> list[Span]:
-        """Return what of a text is secret, in order, without overlaps; `hidden` says that it may be disguised."""
+    def find(self, text: str, /, *, hidden: bool = True, hits: Hits | None = None) -> list[Span]:
+        """
+        Return what of a text is secret, in order, without overlaps.
+
+        Args:
+            hidden: It may be disguised.
+            hits: Where it may be, as `look` says.
+        """
+        ...
+
+    def look(self, text: str, /) -> tuple[int, Hits | None]:
+        """Say of a text what `opens` says, and where in it something may be: None where that cannot be told."""
         ...
 
     def opens(self, raw: bytes, /) -> int:
@@ -205,6 +216,8 @@ class SecretRedactor:
         self._direct = self._hidden = True
         self._seen: dict[int, list[Span]] = {}
         """What was found in the texts of the row that is learned, by their hashes."""
+        self._looked: dict[int, Hits] = {}
+        """Where in these something may be."""
         self._looks_wider = drops or (policy is not None and policy.may_hold(b""))
         """More than the rules is looked for: texts are gone through in any case."""
         self._aside = False
@@ -406,6 +419,7 @@ class SecretRedactor:
         if type(record.data) is dict and record.raw is not None:
             self._streams.take(record, hash((record.kind, record.key)), self._in_pieces)
         self._seen.clear()
+        self._looked.clear()
         if record.raw is None and type(record.data) is dict and not self._looks_wider:
             opened = self._row_holds(record.data)
         else:
@@ -442,8 +456,8 @@ class SecretRedactor:
             if len(self._columns) > 256:
                 self._columns.clear()
             odd = self._columns[columns] = any(map(self._is_odd, columns))
-        opens, seen, least = self._engine.opens, self._seen, self._least
-        deepest = 2 if odd else 0
+        look, seen, least = self._engine.look, self._seen, self._least
+        deepest = int(odd)
         small: list[str] = []
         for value in row.values():
             kind = type(value)
@@ -454,15 +468,21 @@ class SecretRedactor:
                 if size < _SMALL:
                     small.append(value)
                     continue
-                deep = opens(value.encode("utf-8", "surrogatepass"))
+                deep, hits = look(value)
                 if not deep:
                     seen[hash(value)] = []
-                elif deep > deepest:
+                elif hits is not None:
+                    self._looked[hash(value)] = hits
+                if deep > deepest:
                     deepest = deep
-            elif kind not in _USUAL and opens(_bytes(value)):
+            elif kind not in _USUAL and self._engine.opens(_bytes(value)):
                 deepest = 2
-        if small and deepest < 2:
-            deepest = max(deepest, opens("\n".join(small).encode("utf-8", "surrogatepass")))
+        if small:
+            # One look for all of them: to take each by itself would cost more than what is in them.
+            deep, _ = look("\n".join(small))
+            if not deep:
+                seen.update((hash(value), []) for value in small)
+            deepest = max(deepest, deep)
         self._direct, self._hidden = deepest > 0, deepest > 1
         return deepest > 0
 
@@ -505,6 +525,13 @@ class SecretRedactor:
             rest.append(_json({key: value for key, value in data.items() if type(value) in (str, int)}))
         return b"\n".join((text, *rest)) if rest else text
 
+    def _plainly(self, record: Record) -> bytes:
+        """Return all that a record says, in which nothing is disguised, with its letters and digits as they are."""
+        data = record.data
+        if record.raw is not None or type(data) is not dict or not all(type(value) in _USUAL for value in data.values()):
+            return self._serialised(record)
+        return "\n".join([*data, *(value for value in data.values() if type(value) is str)]).encode("utf-8", "surrogatepass")
+
     def _is_odd(self, column: str) -> bool:
         """Return whether the name of a column says that a secret is in it, or is one."""
         return self._is_named((column,)) or bool(self._engine.find(column))
@@ -542,7 +569,7 @@ class SecretRedactor:
             at = hash((record.kind, record.key)) & _MASK
             if self._disguised[at >> 3] & 1 << (at & 7):
                 return True
-            serialised = record.json or self._serialised(record)
+            serialised = record.json or self._plainly(record)
             return self.registry.holds(serialised) or (policy is not None and policy.may_hold(serialised))
         return policy is not None and policy.may_hold(record.json or self._serialised(record))
 
@@ -569,10 +596,10 @@ class SecretRedactor:
         odd = self._columns.get(tuple(data), True)
         seen = self._seen if self._learning else {}
         for column, value in data.items():
-            if not odd and type(value) is str and self._is_idle(value, column, seen):
-                continue
             if odd and len(column) >= least and self._may_be_told(column):
                 found += [(_Name(column), edit) for edit in _of_hits(judge(column, (), FULL))]
+            if type(value) is str and self._is_idle(value, column, seen):
+                continue
             if type(value) is int:
                 found += [(column, edit) for edit in _of_hits(judge(str(value), (column,), NUMBER))]
             elif value is not None and type(value) is not float and type(value) is not bool:
@@ -583,12 +610,13 @@ class SecretRedactor:
         """Return whether something may be in the name of a column."""
         if self._looks_wider:
             return True
-        telling = self._telling.get(column)
-        if telling is None:
+        if (telling := self._telling.get(column)) is None:
             if len(self._telling) > _MOST_COLUMNS:
                 self._telling.clear()
             telling = self._telling[column] = bool(self._engine.find(column))
-        return telling or (not self._learning and self.registry.is_looked_for and self.registry.holds(column.encode("utf-8", "surrogatepass")))
+        return telling or (
+            not self._learning and self.registry.is_looked_for and self.registry.holds(column.encode("utf-8", "surrogatepass"))
+        )
 
     def _spots(self, text: str) -> Sequence[int] | None:
         """Return where in a text that is JSON something stands that a string may have to go for, None where all may have to."""
@@ -596,7 +624,10 @@ class SecretRedactor:
             return None
         direct: Sequence[int] | None = ()
         if self._direct and (self._learning or self._spans is None or not self._learned):
-            direct = self._engine.spots(text)
+            hits = self._looked.get(hash(text)) if self._learning else None
+            if hits is None:
+                _, hits = self._engine.look(text)
+            direct = sorted(at for starts in hits.values() for at in starts) if hits is not None else None
         if self._learning or direct is None or not self.registry.is_looked_for:
             return direct
         known = self.registry.spots(text)
@@ -708,7 +739,8 @@ class SecretRedactor:
                 self._keep(text, seen)
             return seen
         if self._learning or kept is None or not self._learned or self._aside:
-            spans = self._engine.find(text, hidden=self._hidden)
+            hits = self._looked.get(hash(text)) if self._learning else None
+            spans = self._engine.find(text, hidden=self._hidden, hits=hits)
             if spans and self._learning and kept is not None:
                 self._keep(text, spans)
             return spans

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from satchel.redaction.spans import STRONG
-from satchel.redaction.views import View, hides, views
+from satchel.redaction.views import View, around, disguised, hides, views
 from satchel.redaction.wraps import unbroken
 
 __all__ = ["Hit", "Registry", "propagates"]
@@ -28,6 +28,8 @@ _PLAIN = re.compile(r"[A-Za-z0-9 _.:;,~!@#$%^*()+=?|{}\[\]`-]{8,}")
 """Signs that JSON spells the same at every depth, whoever wrote it."""
 _LETTERS = re.compile(r"[A-Za-z0-9]{8,}")
 _ENOUGH = 24
+_ASIDE = 64
+"""A disguise may be so long itself, or stand so far beside what it disguises."""
 
 Forms = Callable[[str], Mapping[str, str]]
 """Gives the forms in which a value may stand, by name: itself, escaped, encoded."""
@@ -97,7 +99,7 @@ class Registry:
         self._forms_of: dict[str, str] | None = None
         self._anchored: list[tuple[_Find, list[list[tuple[str, int]]]]] | None = None
         self._broken: _Find | None = None
-        self._longest = 0
+        self._longest = self._longest_form = 0
         self._signs = False
         """Whether signs are in an anchor that JSON spells otherwise: it may go beyond a string."""
         self.clear()
@@ -223,13 +225,19 @@ class Registry:
         """
         hits: list[Hit] = []
         if hidden and hides(text):
-            for view in views(text, hot=True):
-                hits += self._in_view(view)
+            for start, end in around(disguised(text), len(text), before=self._reach(), after=self._reach()):
+                for view in views(text[start:end], hot=True):
+                    hits += [hit._replace(start=start + hit.start, end=start + hit.end) for hit in self._in_view(view)]
         if "\n" in text and self._holds_half(text, found):
             whole = unbroken(text)
             if whole is not None:
                 hits += [hit for hit in self._in_view(whole) if "\n" in text[hit.start : hit.end]]
         return hits
+
+    def _reach(self) -> int:
+        """Return how far from a disguise what is looked for may begin or end, if nothing else in it is disguised."""
+        self._spelled()
+        return self._longest_form + _ASIDE
 
     def _in_view(self, view: View) -> Iterator[Hit]:
         for hit in self.find(view.text):
@@ -276,6 +284,7 @@ class Registry:
                 # One that is a form of another one, and was found by itself, stands for that.
                 forms.setdefault(value, value)
             self._forms_of = forms
+            self._longest_form = max(map(len, forms), default=0)
         return self._forms_of
 
     def _prepare(self) -> None:
@@ -325,7 +334,7 @@ def _few_forms(value: str) -> dict[str, str]:
 
 
 def _core(value: str) -> str:
-    """Return letters and digits of a value by which its forms are looked for, of its second half by choice; "" where it has none."""
+    """Return letters and digits by which the forms of a value are looked for, of its second half by choice; "" for none."""
     half = len(value) // 2
     for part in (value[half:], value[:half], value):
         run = max(_LETTERS.findall(part), key=len, default="")

@@ -15,7 +15,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 
-__all__ = ["View", "disguised", "hides", "hides_in_codes", "views"]
+__all__ = ["View", "around", "disguised", "hides", "hides_in_codes", "views"]
 
 Pieces = Iterable[tuple[int, int, int]]
 """
@@ -414,6 +414,18 @@ def hides_in_codes(text: str) -> bool:
     )
 
 
+def around(places: list[int], size: int, *, before: int, after: int) -> list[tuple[int, int]]:
+    """Return the parts of a text of a size around places, with so much before and after each; those that touch are made one."""
+    out: list[tuple[int, int]] = []
+    for at in sorted(places):
+        start, end = max(0, at - before), min(size, at + after)
+        if out and start <= out[-1][1]:
+            out[-1] = (out[-1][0], end)
+        else:
+            out.append((start, end))
+    return out
+
+
 def disguised(text: str) -> list[int]:
     """Return where in a text something stands that may hide a literal near it: what `hides` asks for, place by place."""
     places: list[int] = []
@@ -456,8 +468,8 @@ def _inside(text: str) -> bool:
     return next(_places_inside(text), None) is not None
 
 
-# In JSON a control character is an escape; where one stands between two characters of a word, that word may be a literal. A control
-# code that is written out has two backslashes there; a tag, which nobody sees, is two halves.
+# In JSON a control character is an escape; where one stands between two characters of a word, that word may be a literal. A
+# control code that is written out has two backslashes there; a tag, which nobody sees, is two halves.
 _SERIALISED_ESCAPE = re.compile(
     rf"\\(?:{_HIDING}"
     r"|u00(?:[01][0-9A-Fa-f]|7[fF])(?<=[A-Za-z0-9_\-]\\u00..)(?<!\\[nrtbf]\\u00..)"

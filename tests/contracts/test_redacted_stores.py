@@ -27,6 +27,7 @@ from satchel.contracts import Files
 from satchel.errors import RedactionError, StoreChanged
 from satchel.events import Event, Problem
 from satchel.redaction.engine import MASK, Engine
+from satchel.redaction.literals import Hits
 from satchel.redaction.report import Report
 from satchel.redaction.rules import builtin
 from satchel.redaction.spans import Span
@@ -313,11 +314,14 @@ class _Fragile(Engine):
     def opens(self, raw: bytes) -> int:
         return 1
 
-    def find(self, text: str, *, hidden: bool = True) -> list[Span]:
+    def look(self, text: str) -> tuple[int, Hits | None]:
+        return 1, None
+
+    def find(self, text: str, *, hidden: bool = True, hits: Hits | None = None) -> list[Span]:
         self.opened += 1
         if self.stage == "learn" or self.opened > 1000:
             raise RuntimeError(text)
-        return super().find(text, hidden=hidden)
+        return super().find(text, hidden=hidden, hits=hits)
 
     def leaks(self, data: bytes) -> Iterator[tuple[int, str]]:
         if self.stage == "gate" and data:

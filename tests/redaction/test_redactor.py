@@ -18,6 +18,7 @@ from satchel.contracts import Gated, Record, Redactor, Scoped
 from satchel.errors import RedactionError
 from satchel.jsontext import RawText, loads
 from satchel.redaction.engine import MASK, Engine
+from satchel.redaction.literals import Hits
 from satchel.redaction.redactor import SecretRedactor
 from satchel.redaction.rules import RuleSet, builtin
 from satchel.redaction.spans import Span
@@ -380,13 +381,16 @@ class _Fragile(Engine):
         super().__init__(builtin())
         self.breaks = breaks
 
-    def find(self, text: str, *, hidden: bool = True) -> list[Span]:
+    def find(self, text: str, *, hidden: bool = True, hits: Hits | None = None) -> list[Span]:
         if self.breaks in text:
             raise KeyError(text)
-        return super().find(text, hidden=hidden)
+        return super().find(text, hidden=hidden, hits=hits)
 
     def opens(self, raw: bytes) -> int:
         return 2
+
+    def look(self, text: str) -> tuple[int, Hits | None]:
+        return 2, None
 
 
 @pytest.mark.parametrize("stage", ["learn", "apply", "text", "identifier", "clean"])
