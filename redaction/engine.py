@@ -10,15 +10,16 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate
 
 from satchel.redaction import named
 from satchel.redaction.encodings import decoded, encoded_literals, run_around
 from satchel.redaction.literals import Hits, finder, repeated_until
-from satchel.redaction.opening import names_something, opener
+from satchel.redaction.opening import naming, opener
 from satchel.redaction.rules import Rule, RuleSet
 from satchel.redaction.spans import STRONG, Span, merged
-from satchel.redaction.views import View, around, disguised, hides, hides_in_codes, sliced, views
+from satchel.redaction.views import View, around, concealing, disguised, hides, hides_in_codes, sliced, views
 from satchel.redaction.wraps import joined
 
 __all__ = ["MASK", "Engine"]
@@ -226,59 +227,78 @@ class Engine:
 
     def opens(self, raw: bytes) -> int:
         """Say what of a serialised record is to be looked at: 0 nothing, 1 its strings as they are, 2 other readings too."""
-        return 2 if self._hides(raw, raw.decode("utf-8", "replace")) else self._holds(raw)
-
-    def _hides(self, raw: bytes, text: str) -> bool:
+        text = raw.decode("utf-8", "replace")
         # What is no JSON stands as it is, with its control characters.
-        return hides(text, serialised=True) or ((raw.translate(None, _ORDINARY) or b"\r" in raw) and hides_in_codes(text))
-
-    def _holds(self, raw: bytes) -> int:
+        if hides(text, serialised=True) or ((raw.translate(None, _ORDINARY) or b"\r" in raw) and hides_in_codes(text)):
+            return 2
         folded = raw.lower()
         hits = self._scan(folded)
-        return int(
-            any(self._is_worth(number, raw, starts) for number, starts in hits.items()) or self._holds_coded(raw, folded, hits)
-        )
+        for number, starts in hits.items():
+            for _ in self._worth(number, raw, starts):
+                return 1
+        return int(any(True for _ in self._coded_places(raw, hits)) or self._is_coded_in_lines(raw, folded.translate(_RUN_SIGNS)))
 
-    def _is_worth(self, number: int, raw: bytes, starts: Sequence[int]) -> bool:
-        return names_something(raw, starts) if number in self._words else self._openers[number](raw, starts)
-
-    def _holds_coded(self, raw: bytes, folded: bytes, hits: Hits) -> bool:
-        """Return whether what tokens begin with stands in a text in base64 or hex."""
-        coded = self._coded
-        for number in () if coded.keys().isdisjoint(hits) else coded.keys() & hits.keys():
-            if self._is_coded(number, raw, hits[number]):
-                return True
-        if _FULL_LINE not in folded.translate(_RUN_SIGNS):
-            return False
-        whole = _BREAKS_IN_BYTES.sub(b"", raw)
-        found = self._scan_coded(whole.lower()) if len(whole) < len(raw) else {}
-        return any(self._is_coded(self._coded_numbers[index], whole, starts) for index, starts in found.items())
-
-    def _is_coded(self, number: int, raw: bytes, starts: Sequence[int]) -> bool:
-        return any(raw.startswith(form.encode(), at) for form, _, _ in self._coded[number] for at in starts)
-
-    def look(self, text: str) -> tuple[int, Hits | None]:
+    def look(self, texts: Sequence[str]) -> dict[int, tuple[int, Hits | None]]:
         """
-        Say of a text what `opens` says of what is serialised, and where in it something may be.
+        Say of texts what `opens` says of what is serialised, and where in them something may be: by number, for those it may be in.
 
-        What is found in it, or in a string of the JSON that it is, stands at one of these places: for nothing else has `find` to
+        What is found in one, or in a string of the JSON that it is, stands at one of these places: for nothing else has `find` to
         look. They are None where that cannot be told.
         """
-        raw = text.encode("utf-8", "surrogatepass")
-        if self._hides(raw, text):
-            return 2, None
-        folded = raw.lower()
+        encoded = [text.encode("utf-8", "surrogatepass") for text in texts]
+        joined = b"\n".join(encoded)
+        ends = list(accumulate(len(data) + 1 for data in encoded))
+        out: dict[int, tuple[int, Hits | None]] = dict.fromkeys(concealing(texts, encoded, joined, ends), (2, None))
+        folded = joined.lower()
         hits = self._scan(folded)
-        if self._holds_coded(raw, folded, hits):
-            return 1, None
-        worth: Hits = {}
-        for number, starts in hits.items():
-            if self._is_worth(number, raw, starts):
-                few = 1 < len(starts) <= _CROWD
-                worth[number] = [at for at in starts if self._is_worth(number, raw, (at,))] or starts if few else starts
-        if not worth:
-            return 0, worth
-        return 1, _in_characters(worth, raw, text) if len(text) <= _WINDOW else None
+        for at in self._coded_places(joined, hits):
+            out.setdefault(bisect_right(ends, at), (1, None))
+        runs = folded.translate(_RUN_SIGNS)
+        at = runs.find(_FULL_LINE)
+        while at >= 0:
+            number = bisect_right(ends, at)
+            begin, end = ends[number] - len(encoded[number]) - 1, ends[number]
+            if number not in out and self._is_coded_in_lines(encoded[number], runs[begin:end]):
+                out[number] = 1, None
+            at = runs.find(_FULL_LINE, end)
+        worth: dict[int, Hits] = {}
+        for literal, starts in hits.items():
+            for at in self._worth(literal, joined, starts):
+                number = bisect_right(ends, at)
+                begin = ends[number] - len(encoded[number]) - 1
+                worth.setdefault(number, {}).setdefault(literal, []).append(at - begin)
+        for number, places in worth.items():
+            if number not in out:
+                text = texts[number]
+                out[number] = 1, _in_characters(places, encoded[number], text) if len(text) <= _WINDOW else None
+        return out
+
+    def _worth(self, number: int, raw: bytes, starts: Sequence[int]) -> Iterable[int]:
+        return naming(raw, starts) if number in self._words else self._openers[number](raw, starts)
+
+    def _coded_places(self, raw: bytes, hits: Hits) -> Iterator[int]:
+        """Yield where what tokens begin with stands in base64 or hex."""
+        coded = self._coded
+        for number in () if coded.keys().isdisjoint(hits) else coded.keys() & hits.keys():
+            for form, _, _ in coded[number]:
+                literal = form.encode()
+                yield from (at for at in hits[number] if raw.startswith(literal, at))
+
+    def _is_coded_in_lines(self, raw: bytes, runs: bytes) -> bool:
+        """Return whether what tokens begin with stands in base64 at the end of a line of it, and in the next one."""
+        parts: list[bytes] = []
+        at = begin = 0
+        while (at := runs.find(_FULL_LINE, at)) >= 0 and (end := runs.find(b" ", at)) >= 0:
+            match = _BREAK_IN_BYTES.match(raw, end)
+            if match is not None:
+                parts.append(raw[begin:end])
+                begin = match.end()
+            at = match.end() if match is not None else end
+        if not parts:
+            return False
+        whole = b"".join([*parts, raw[begin:]])
+        hits = self._scan_coded(whole.lower())
+        return any(True for _ in self._coded_places(whole, {self._coded_numbers[index]: hits[index] for index in hits}))
 
     # ------------------------------------------------------------------------------------------------- an output
 
@@ -318,12 +338,7 @@ _RUN_SIGNS = bytes(97 if (chr(byte).isalnum() and byte < 128) or byte in b"+/-_"
 # Where base64 goes on in the next line; in bytes also as JSON spells it, however deep.
 _BASE64_LINE = r"[A-Za-z0-9+/_\-]{60}"
 _BREAKS = re.compile(rf"(?:\r\n(?<={_BASE64_LINE}\r\n)|\n(?<={_BASE64_LINE}\n))[ \t]{{0,40}}(?=[A-Za-z0-9+/_\-=])")
-_BREAKS_IN_BYTES = re.compile(
-    (
-        rf"(?:\r\n(?<={_BASE64_LINE}\r\n)|\n(?<={_BASE64_LINE}\n)|\\(?<={_BASE64_LINE}\\)\\{{0,15}}(?:r\\{{1,16}})?n)"
-        r"(?:[ \t]|\\{1,16}t){0,40}(?=[A-Za-z0-9+/_\-=])"
-    ).encode()
-)
+_BREAK_IN_BYTES = re.compile(rb"(?:\r?\n|\\{1,16}(?:r\\{1,16})?n)(?:[ \t]|\\{1,16}t){0,40}(?=[A-Za-z0-9+/_\-=])")
 
 
 def _without_breaks(text: str) -> View | None:

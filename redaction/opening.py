@@ -8,17 +8,17 @@ yes too often, never no where there is something: `Engine.find` finds nothing in
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from satchel.redaction import named
 from satchel.redaction.literals import repeated_until
 from satchel.redaction.rules import Rule
 
-__all__ = ["Opener", "names_something", "opener"]
+__all__ = ["Opener", "naming", "opener"]
 
-Opener = Callable[[bytes, Sequence[int]], bool]
-"""Takes serialised text and where a literal stands in it, and says whether to open it."""
+Opener = Callable[[bytes, Sequence[int]], Iterable[int]]
+"""Takes serialised text and where a literal stands in it, and says at which of these places it may be part of what is looked for."""
 
 # A token may go on behind an escape, a code or a line's end, where its pattern cannot follow.
 _GOES_ON = re.compile(
@@ -37,7 +37,7 @@ def opener(literal: str, rules: Iterable[Rule]) -> Opener:
     gates: list[re.Pattern[bytes] | None] = []
     sure = False
 
-    def look(raw: bytes, starts: Sequence[int]) -> bool:
+    def look(raw: bytes, starts: Sequence[int]) -> Iterable[int]:
         nonlocal known, gates, sure
         if known is None:
             # Made when the literal is first met: most are not, in most runs.
@@ -46,24 +46,26 @@ def opener(literal: str, rules: Iterable[Rule]) -> Opener:
             gates = [rule.gate for rule, test in zip(rules, tests, strict=True) if test is None]
             sure = None in gates
         if sure:
-            return True
+            return starts
         if len(starts) > _CROWD:
-            starts = _distinct(raw, starts)
+            return starts if any(is_worth(raw, at, known) for at in _distinct(raw, starts)) else ()
+        return [at for at in starts if is_worth(raw, at, known)]
+
+    def is_worth(raw: bytes, at: int, known: list[_Test]) -> bool:
         for gate in gates:
-            if gate is not None and any(gate.search(raw, max(0, at - _NEAR[0]), at + _NEAR[1]) for at in starts):
+            if gate is not None and gate.search(raw, max(0, at - _NEAR[0]), at + _NEAR[1]):
                 return True
-        for at in starts:
-            for edge, left, match in known:
-                begin = at
-                if left is not None:
-                    before = left(raw, max(0, at - 128), at)
-                    if before is None:
-                        continue
-                    begin = before.start()
-                if edge and begin and raw[begin - 1] in _WORD and not _after_escape(raw, begin):
+        for edge, left, match in known:
+            begin = at
+            if left is not None:
+                before = left(raw, max(0, at - 128), at)
+                if before is None:
                     continue
-                if match(raw, begin) is not None or _GOES_ON.match(raw, at + size) is not None:
-                    return True
+                begin = before.start()
+            if edge and begin and raw[begin - 1] in _WORD and not _after_escape(raw, begin):
+                continue
+            if match(raw, begin) is not None or _GOES_ON.match(raw, at + size) is not None:
+                return True
         return False
 
     return look
@@ -192,8 +194,8 @@ def _is_second_word(folded: bytes, begin: int) -> bool:
     return bool(words) and words[-1].lstrip(b"*_`\"'(\\").decode("utf-8", "replace").lower() in named.SPACED
 
 
-def names_something(raw: bytes, starts: Sequence[int]) -> bool:
-    """Return whether one of the words, in small letters or capitals, is part of a name after which a value may come."""
+def naming(raw: bytes, starts: Sequence[int]) -> Iterator[int]:
+    """Yield where the words, in small letters or capitals, are part of a name after which a value may come; each name once."""
     past = -1
     nothing: set[bytes] = set()
     many, before = len(starts) > _CROWD, -1
@@ -206,41 +208,43 @@ def names_something(raw: bytes, starts: Sequence[int]) -> bool:
                 past, before = repeated_until(raw, at, at - before, reach=192), at
                 continue
             before = at
-            if len(nothing) > 4096:
-                nothing.clear()
-            nothing.add(around)
         rest = _WORD_REST.match(raw, at)
         past = rest.end() if rest else at
         head = raw[max(0, at - 64) : at]
         begin = at - (len(head) - len(head.rstrip(_NAME_BYTES)))
         identifier = raw[begin:past].rstrip(b".-$").decode("ascii")
         past = begin + len(identifier)
-        if not identifier or raw[at] > 127 or raw[at] == 92 or identifier[-1:] == " ":
-            # A word of another writing.
-            if _DIGIT_NEAR.match(raw, at) is not None:
-                return True
-            continue
+        if _names(raw, at, begin, past, identifier):
+            yield at
+        elif many:
+            if len(nothing) > 4096:
+                nothing.clear()
+            nothing.add(around)
+
+
+def _names(raw: bytes, at: int, begin: int, past: int, identifier: str) -> bool:
+    """Return whether a value may come after a name; `identifier` is that from `begin` to `past`, with the word at `at` in it."""
+    if not identifier or raw[at] > 127 or raw[at] == 92 or identifier[-1:] == " ":
+        # A word of another writing.
+        return _DIGIT_NEAR.match(raw, at) is not None
+    name = named.judged(identifier)
+    if (name is None or name.klass == "weak") and raw[begin - 1 : begin] == b"\\" and identifier[0] in "nrt":
+        # What is before it is the end of an escape.
+        begin, identifier = begin + 1, identifier[1:]
         name = named.judged(identifier)
-        if (name is None or name.klass == "weak") and raw[begin - 1 : begin] == b"\\" and identifier[0] in "nrt":
-            # What is before it is the end of an escape.
-            begin, identifier = begin + 1, identifier[1:]
-            name = named.judged(identifier)
-        if name is None:
-            if raw[at : at + 3].lower() == b"mot":
-                return True
-            continue
-        sign = _SIGN.match(raw, past)
-        if sign is not None:
-            if name.klass != "weak" or _LONG.match(raw, sign.end()) is not None:
-                return True
-        elif name.klass != "weak" or identifier in named.VERBS:
-            if identifier in named.VERBS and not _is_second_word(raw, begin):
-                continue
-            blank = _BLANK.match(raw, past)
-            if _PAIR.search(raw, max(0, begin - 32), begin) is not None:
-                return True
-            if blank is not None or _HEAD.match(raw, past) is not None or _APART.match(raw, past) is not None:
-                return True
-            if _BEFORE.search(raw, max(0, begin - 170), begin) is not None:
-                return True
-    return False
+    if name is None:
+        return raw[at : at + 3].lower() == b"mot"
+    sign = _SIGN.match(raw, past)
+    if sign is not None:
+        return name.klass != "weak" or _LONG.match(raw, sign.end()) is not None
+    if name.klass == "weak" and identifier not in named.VERBS:
+        return False
+    if identifier in named.VERBS and not _is_second_word(raw, begin):
+        return False
+    return (
+        _PAIR.search(raw, max(0, begin - 32), begin) is not None
+        or _BLANK.match(raw, past) is not None
+        or _HEAD.match(raw, past) is not None
+        or _APART.match(raw, past) is not None
+        or _BEFORE.search(raw, max(0, begin - 170), begin) is not None
+    )

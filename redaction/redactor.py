@@ -43,8 +43,11 @@ class Finder(Protocol):
         """
         ...
 
-    def look(self, text: str, /) -> tuple[int, Hits | None]:
-        """Say of a text what `opens` says, and where in it something may be: None where that cannot be told."""
+    def look(self, texts: Sequence[str], /) -> Mapping[int, tuple[int, Hits | None]]:
+        """
+        Say of texts what `opens` says, and where in them something may be: by number, of those it may be in; None where that cannot
+        be told.
+        """
         ...
 
     def opens(self, raw: bytes, /) -> int:
@@ -151,10 +154,12 @@ class Report(Protocol):
 _BITS = 20
 _MASK = (1 << _BITS) - 1
 _MOST_KEPT = 1 << 16
-_SMALL = 512
 _SHORTEST = 10
 """No string that is shorter is a name with its value, or a token."""
 _BEFORE_JSON = frozenset("{[ \t\r\n\ufeff\0")
+_AT_ONCE, _MOST_AT_ONCE = 1 << 18, 512
+"""So many characters of rows are looked at together, of so many rows."""
+_NOTHING: Hits = {}
 _LONGEST_PLACE = 80
 _MOST_COLUMNS = 4096
 
@@ -268,8 +273,20 @@ class SecretRedactor:
         """
         self._learned = True
         self._streams.end()
+        rows: list[Record] = []
+        size = 0
         for record in records:
-            self._guarded(self._learn, record)
+            is_row = record.raw is None and type(record.data) is dict and not self._looks_wider
+            if is_row:
+                rows.append(record)
+                size += sum([len(value) for value in record.data.values() if type(value) is str])
+                if size < _AT_ONCE and len(rows) < _MOST_AT_ONCE:
+                    continue
+            self._learn_rows(rows)
+            rows, size = [], 0
+            if not is_row:
+                self._guarded(self._learn, record)
+        self._learn_rows(rows)
 
     def apply(self, records: Iterable[Record], /) -> Iterator[Record]:
         """
@@ -415,15 +432,54 @@ class SecretRedactor:
         return self._sieve.media is not None and _MEDIA.search(raw) is not None
 
     def _learn(self, record: Record) -> None:
-        self._learning = True
         if type(record.data) is dict and record.raw is not None:
+            self._learning = True
             self._streams.take(record, hash((record.kind, record.key)), self._in_pieces)
         self._seen.clear()
         self._looked.clear()
-        if record.raw is None and type(record.data) is dict and not self._looks_wider:
-            opened = self._row_holds(record.data)
-        else:
-            opened = self._may_hold(self._serialised(record))
+        self._learn_from(record, opened=self._may_hold(self._serialised(record)))
+
+    def _learn_rows(self, records: Sequence[Record]) -> None:
+        """Learn from rows: one look at the texts of all of them tells which of them have to be gone through."""
+        least, texts = self._least, []
+        ends: list[int] = []
+        for record in records:
+            texts += [value for value in record.data.values() if type(value) is str and len(value) >= least]
+            ends.append(len(texts))
+        try:
+            found = self._engine.look(texts)
+        except Exception:
+            if len(records) == 1:
+                raise
+            # Which of them it is shows when each is looked at by itself.
+            for record in records:
+                self._guarded(lambda one: self._learn_rows([one]), record)
+            return
+        begin = 0
+        for record, end in zip(records, ends, strict=True):
+            row = record.data
+            deepest = int(self._is_odd_row(row))
+            for number in range(begin, end) if found else ():
+                if number in found:
+                    deepest = max(deepest, found[number][0])
+            for value in row.values():
+                if type(value) not in _USUAL and self._engine.opens(_bytes(value)):
+                    deepest = 2
+            if deepest:
+                self._seen.clear()
+                self._looked.clear()
+                for number in range(begin, end):
+                    _, hits = found.get(number, (0, _NOTHING))
+                    if hits is _NOTHING:
+                        self._seen[hash(texts[number])] = []
+                    elif hits is not None:
+                        self._looked[hash(texts[number])] = hits
+            self._direct, self._hidden = deepest > 0, deepest > 1
+            self._guarded(lambda one: self._learn_from(one, opened=deepest > 0), record)  # noqa: B023
+            begin = end
+
+    def _learn_from(self, record: Record, *, opened: bool) -> None:
+        self._learning = True
         if self._report is not None:
             self._report.looked(self._shown.get(self._session, self._session), opened=opened)
         if not opened:
@@ -444,47 +500,15 @@ class SecretRedactor:
         if found:
             self._mark(record)
 
-    def _row_holds(self, row: dict[str, Any]) -> bool:
-        """
-        Return whether a row has to be gone through: whether something may be in one of its texts.
-
-        Those in which nothing is are not looked at when it is.
-        """
+    def _is_odd_row(self, row: Mapping[str, Any]) -> bool:
+        """Return whether the name of one of a row's columns says that a secret is in it, or is one."""
         columns = tuple(row)
         odd = self._columns.get(columns)
         if odd is None:
             if len(self._columns) > 256:
                 self._columns.clear()
             odd = self._columns[columns] = any(map(self._is_odd, columns))
-        look, seen, least = self._engine.look, self._seen, self._least
-        deepest = int(odd)
-        small: list[str] = []
-        for value in row.values():
-            kind = type(value)
-            if kind is str:
-                size = len(value)
-                if size < least:
-                    continue
-                if size < _SMALL:
-                    small.append(value)
-                    continue
-                deep, hits = look(value)
-                if not deep:
-                    seen[hash(value)] = []
-                elif hits is not None:
-                    self._looked[hash(value)] = hits
-                if deep > deepest:
-                    deepest = deep
-            elif kind not in _USUAL and self._engine.opens(_bytes(value)):
-                deepest = 2
-        if small:
-            # One look for all of them: to take each by itself would cost more than what is in them.
-            deep, _ = look("\n".join(small))
-            if not deep:
-                seen.update((hash(value), []) for value in small)
-            deepest = max(deepest, deep)
-        self._direct, self._hidden = deepest > 0, deepest > 1
-        return deepest > 0
+        return odd
 
     def _mark(self, record: Record) -> None:
         """Note that a record has to be opened; of many there are more than are marked, so that memory is bounded."""
@@ -512,16 +536,10 @@ class SecretRedactor:
             return _json(data) + b"\n" + data.encode("utf-8", "surrogatepass")
         if type(data) is not dict:
             return _json(data)
-        columns = tuple(data)
-        odd = self._columns.get(columns)
-        if odd is None:
-            if len(self._columns) > 256:
-                self._columns.clear()
-            odd = self._columns[columns] = any(map(self._is_odd, columns))
         # Nearly all values of a row are texts, times and nothing. As JSON, since disguises are looked for as that spells them.
         text = _json([value for value in data.values() if type(value) is str])
         rest = [_json(_bytes(value).decode("utf-8", "replace")) for value in data.values() if type(value) not in _USUAL]
-        if odd:
+        if self._is_odd_row(data):
             rest.append(_json({key: value for key, value in data.items() if type(value) in (str, int)}))
         return b"\n".join((text, *rest)) if rest else text
 
@@ -626,7 +644,7 @@ class SecretRedactor:
         if self._direct and (self._learning or self._spans is None or not self._learned):
             hits = self._looked.get(hash(text)) if self._learning else None
             if hits is None:
-                _, hits = self._engine.look(text)
+                _, hits = self._engine.look([text]).get(0, (0, _NOTHING))
             direct = sorted(at for starts in hits.values() for at in starts) if hits is not None else None
         if self._learning or direct is None or not self.registry.is_looked_for:
             return direct
@@ -740,7 +758,7 @@ class SecretRedactor:
             return seen
         if self._learning or kept is None or not self._learned or self._aside:
             hits = self._looked.get(hash(text)) if self._learning else None
-            spans = self._engine.find(text, hidden=self._hidden, hits=hits)
+            spans = self._engine.find(text, hidden=self._hidden and hits is None, hits=hits)
             if spans and self._learning and kept is not None:
                 self._keep(text, spans)
             return spans

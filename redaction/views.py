@@ -12,10 +12,10 @@ from __future__ import annotations
 import re
 from array import array
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 
-__all__ = ["View", "around", "disguised", "hides", "hides_in_codes", "views"]
+__all__ = ["View", "around", "concealing", "disguised", "hides", "hides_in_codes", "views"]
 
 Pieces = Iterable[tuple[int, int, int]]
 """
@@ -266,28 +266,27 @@ _RETURN_INSIDE = re.compile(rf"\r(?!\n)(?=[{_WORD}])(?:(?<=[{_WORD}]\r)|(?<=[{_W
 # Every byte but control characters; to delete these is the quickest way to see whether others are there.
 _ORDINARY = bytes(byte for byte in range(256) if byte in b"\t\n\v\f\r\x08" or 32 <= byte != 127)
 _INVISIBLES = re.compile(f"[{_INVISIBLE}]")
-# The same in UTF-8, by the first byte: to look for one byte is quick.
-_INVISIBLE_BYTES = (
-    (b"\xe2", re.compile(rb"\xe2(?:\x80[\x8b-\x8f\xaa-\xae]|\x81[\xa0-\xaf])")),
-    (b"\xc2", re.compile(rb"\xc2[\x80-\x84\x86-\x9f\xad]")),
-    (b"\xef", re.compile(rb"\xef(?:\xb8[\x80-\x8f]|\xbb\xbf|\xbe\xa0|\xbf[\xb0-\xbb])")),
-    (b"\xf0", re.compile(rb"\xf0(?:\x9b\xb2[\xa0-\xa3]|\x9d\x85[\xb3-\xba])")),
-    (b"\xf3", re.compile(rb"\xf3\xa0")),
-    (b"\xe1", re.compile(rb"\xe1(?:\x85[\x9f\xa0]|\x9e[\xb4\xb5]|\xa0[\x8b-\x8f])")),
-    (b"\xe3\x85\xa4", re.compile(rb"\xe3\x85\xa4")),
-    (b"\xd8", re.compile(rb"\xd8[\x80-\x85\x9c]")),
-    (b"\xdb\x9d", re.compile(rb"\xdb\x9d")),
-    (b"\xdc\x8f", re.compile(rb"\xdc\x8f")),
-    (b"\xcd\x8f", re.compile(rb"\xcd\x8f")),
+# The same in UTF-8.
+_INVISIBLE_BYTES = re.compile(
+    rb"\xe2(?:\x80[\x8b-\x8f\xaa-\xae]|\x81[\xa0-\xaf])|\xc2[\x80-\x84\x86-\x9f\xad]"
+    rb"|\xef(?:\xb8[\x80-\x8f]|\xbb\xbf|\xbe\xa0|\xbf[\xb0-\xbb])|\xf0(?:\x9b\xb2[\xa0-\xa3]|\x9d\x85[\xb3-\xba])"
+    rb"|\xf3\xa0|\xe1(?:\x85[\x9f\xa0]|\x9e[\xb4\xb5]|\xa0[\x8b-\x8f])|\xe3\x85\xa4|\xd8[\x80-\x85\x9c]|\xdb\x9d|\xdc\x8f"
+    rb"|\xcd\x8f"
 )
 
 
 def _has_invisible(text: str) -> bool:
     """Return whether a character that shows as nothing is in a text."""
-    data = text.encode("utf-8", "surrogatepass")
-    return any(first in data and pattern.search(data) is not None for first, pattern in _INVISIBLE_BYTES)
+    return _INVISIBLE_BYTES.search(text.encode("utf-8", "surrogatepass")) is not None
 
 
+def _invisible_behind(data: bytes) -> Iterator[int]:
+    """Yield where characters that show as nothing stand behind a letter, a digit, or what may end a control sequence."""
+    if not data.isascii():
+        yield from (at for at in map(re.Match.start, _INVISIBLE_BYTES.finditer(data)) if at and data[at - 1] in _ENDS_A_CODE)
+
+
+_ENDS_A_CODE = frozenset(b"-0123456789:;<=>?@ABCDEFGHIJKLMNOPQRSTUVWXYZ[\\]^_`abcdefghijklmnopqrstuvwxyz{|}~")
 _WRITTEN = re.compile(r"\\(?:u001[bB]|x1[bB]|033|e)\[[0-9;:?]{0,64}[A-Za-z]")
 _STRIKES = re.compile("(?:[^\b\n]\b)+\b*|\b+")
 
@@ -414,6 +413,48 @@ def hides_in_codes(text: str) -> bool:
     )
 
 
+def concealing(texts: Sequence[str], encoded: Sequence[bytes], joined: bytes, ends: Sequence[int]) -> set[int]:
+    """
+    Return which of some texts hide something, each as it is or as if it were JSON.
+
+    Args:
+        encoded: The same in UTF-8.
+        joined: The same, with something between each two.
+        ends: Where in `joined` the next one begins.
+    """
+    found: set[int] = set()
+    for sign, pattern in _HIDING_IN_BYTES:
+        at = 0
+        while sign in joined and (match := pattern.search(joined, at)):
+            number = bisect_right(ends, match.start())
+            found.add(number)
+            at = ends[number]
+    # Those that control characters stand in, or characters that show as nothing behind a letter.
+    told = {b"\r", b"^[[", *(bytes([code]) for code in joined.translate(None, _PRINTABLE))}
+    odd = set(chain.from_iterable(_found_in(joined, sign, ends) for sign in told))
+    if not joined.isascii():
+        odd.update(number for number, data in enumerate(encoded) if next(_invisible_behind(data), None) is not None)
+    for number in odd - found:
+        if _conceals_in_codes(texts[number], encoded[number]):
+            found.add(number)
+    return found
+
+
+def _found_in(joined: bytes, sign: bytes, ends: Sequence[int]) -> Iterator[int]:
+    """Yield in which of some texts a sign stands."""
+    at = joined.find(sign)
+    while at >= 0:
+        number = bisect_right(ends, at)
+        yield number
+        at = joined.find(sign, ends[number])
+
+
+def _conceals_in_codes(text: str, data: bytes) -> bool:
+    if b"\r" in data or data.translate(None, _PRINTABLE):
+        return hides_in_codes(text)
+    return _inside(text)
+
+
 def around(places: list[int], size: int, *, before: int, after: int) -> list[tuple[int, int]]:
     """Return the parts of a text of a size around places, with so much before and after each; those that touch are made one."""
     out: list[tuple[int, int]] = []
@@ -442,8 +483,6 @@ def disguised(text: str) -> list[int]:
     return places
 
 
-# What is no colour: other control characters, codes that are written out, characters that show as nothing.
-_OTHER_CODE = re.compile(rf"[\x00-\x08\x0b\x0c\x0e-\x1a\x1c-\x1f\x7f{_INVISIBLE}]|\\\\(?:u001[bB]|x1[bB]|033|e)\[|\^\[\[")
 _COLOUR_INSIDE = re.compile(
     rf"\x1b\[(?<=[{_WORD}]\x1b\[)[0-9;:?]{{0,64}}[A-Za-z](?:\x1b\[[0-9;:?]{{0,64}}[A-Za-z]){{0,16}}(?=[{_WORD}])"
 )
@@ -451,12 +490,14 @@ _COLOUR_INSIDE = re.compile(
 
 def _places_inside(text: str) -> Iterator[int]:
     """Yield where codes stand within a word."""
-    if text.count("\x1b") == text.count("\x1b[") and _OTHER_CODE.search(text) is None:
+    data = text.encode("utf-8", "surrogatepass")
+    written = ("\\" in text and _WRITTEN.search(text) is not None) or "^[[" in text
+    is_plain = data.count(b"\x1b") == data.count(b"\x1b[") and not data.translate(None, _BUT_COLOURS)
+    if is_plain and not written and next(_invisible_behind(data), None) is None:
         # Colours alone, as in most outputs.
         for match in _COLOUR_INSIDE.finditer(text):
             yield match.start()
         return
-    written = ("\\" in text and _WRITTEN.search(text) is not None) or "^[[" in text
     for match in (_CODES if written else _REAL_CODES).finditer(text):
         start, end = match.span()
         if start and text[start - 1] in _WORDS and text[end : end + 1] in _WORDS:
@@ -479,3 +520,9 @@ _SERIALISED_ESCAPE = re.compile(
     r"|\\(?:u001[bB]|x1[bB]|033|e)\[[0-9;:?]{0,64}[A-Za-z](?=[A-Za-z0-9_\-])"
     r"|u[dD][bB]4[0-3]\\u[dD])"
 )
+_HIDING_IN_BYTES = tuple(
+    (sign, re.compile(pattern.pattern.encode()))
+    for sign, pattern in ((b"\\", _SERIALISED_ESCAPE), (b"%", _HIDING_PERCENT), (b"&", _HIDING_REFERENCE))
+)
+_BUT_COLOURS = bytes(byte for byte in range(256) if byte in b"\t\n\r\x1b" or 32 <= byte != 127)
+_PRINTABLE = bytes(byte for byte in range(256) if byte in b"\t\n\r" or 32 <= byte != 127)
