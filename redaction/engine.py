@@ -15,6 +15,7 @@ from collections.abc import Iterator, Sequence
 from satchel.redaction import named
 from satchel.redaction.encodings import decoded, encoded_literals, run_around
 from satchel.redaction.literals import Hits, finder, repeated_until
+from satchel.redaction.names import KINDS, WORDS
 from satchel.redaction.opening import names_something, opener
 from satchel.redaction.rules import Rule, RuleSet
 from satchel.redaction.spans import STRONG, Span, merged
@@ -26,7 +27,7 @@ __all__ = ["MASK", "Engine"]
 MASK = re.compile(r"\[REDACTED:[a-z0-9-]{1,64}:[0-9a-f]{6}\]")
 """A placeholder; what stands in one is never looked at, so that redacting twice changes nothing."""
 
-_NAMED_KINDS = frozenset(named.KINDS)
+_NAMED_KINDS = frozenset(KINDS)
 _WINDOW = 1 << 20
 _OVERLAP = 16 << 10
 
@@ -50,10 +51,10 @@ class Engine:
                     self._by_literal.append([])
                 if rule not in self._by_literal[at]:
                     self._by_literal[at].append(rule)
-        for word in named.WORDS:
+        for word in WORDS:
             if numbers.setdefault(word, len(numbers)) == len(self._by_literal):
                 self._by_literal.append([])
-        self._words = frozenset(numbers[word] for word in named.WORDS)
+        self._words = frozenset(numbers[word] for word in WORDS)
         literals = list(numbers)
         self._scan = finder([literal.encode() for literal in literals], native=native)
         self._openers = [opener(literal, rules) for literal, rules in zip(literals, self._by_literal, strict=True)]

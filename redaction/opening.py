@@ -11,8 +11,8 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from satchel.redaction import named
 from satchel.redaction.literals import repeated_until
+from satchel.redaction.names import SPACED, VERBS, judged
 from satchel.redaction.rules import Rule
 
 __all__ = ["Opener", "names_something", "opener"]
@@ -189,7 +189,7 @@ _BEFORE = re.compile(rb"(?i)\d[^\n\\]{0,120} (?:as|is|for|a|<-|\xe2\x86\x90|\\+u
 
 def _is_second_word(folded: bytes, begin: int) -> bool:
     words = folded[max(0, begin - 24) : begin].replace(b"\\n", b" ").split()
-    return bool(words) and words[-1].lstrip(b"*_`\"'(\\").decode("utf-8", "replace").lower() in named.SPACED
+    return bool(words) and words[-1].lstrip(b"*_`\"'(\\").decode("utf-8", "replace").lower() in SPACED
 
 
 def names_something(raw: bytes, starts: Sequence[int]) -> bool:
@@ -220,11 +220,11 @@ def names_something(raw: bytes, starts: Sequence[int]) -> bool:
             if _DIGIT_NEAR.match(raw, at) is not None:
                 return True
             continue
-        name = named.judged(identifier)
+        name = judged(identifier)
         if (name is None or name.klass == "weak") and raw[begin - 1 : begin] == b"\\" and identifier[0] in "nrt":
             # What is before it is the end of an escape.
             begin, identifier = begin + 1, identifier[1:]
-            name = named.judged(identifier)
+            name = judged(identifier)
         if name is None:
             if raw[at : at + 3].lower() == b"mot":
                 return True
@@ -233,8 +233,8 @@ def names_something(raw: bytes, starts: Sequence[int]) -> bool:
         if sign is not None:
             if name.klass != "weak" or _LONG.match(raw, sign.end()) is not None:
                 return True
-        elif name.klass != "weak" or identifier in named.VERBS:
-            if identifier in named.VERBS and not _is_second_word(raw, begin):
+        elif name.klass != "weak" or identifier in VERBS:
+            if identifier in VERBS and not _is_second_word(raw, begin):
                 continue
             blank = _BLANK.match(raw, past)
             if _PAIR.search(raw, max(0, begin - 32), begin) is not None:

@@ -19,8 +19,9 @@ from pathlib import Path
 from typing import Any
 
 from satchel.errors import PluginError, UsageError
-from satchel.redaction import linting, named, personal, rules
+from satchel.redaction import linting, personal, rules
 from satchel.redaction.known import KIND, Secret, from_environment, from_file, from_hermes
+from satchel.redaction.names import KINDS
 from satchel.redaction.personal import PACKS
 from satchel.redaction.spans import STRONG
 
@@ -208,11 +209,11 @@ def make_policy(
     strict = chosen == "strict"
     packs = _packs(listed("also", also, words=None), strict=strict)
     off = frozenset([*listed("no-rule", no_rule, words=None), *allowed.rules])
-    unknown = off - found.ids - frozenset(named.KINDS) - personal.KINDS - {KIND}
+    unknown = off - found.ids - frozenset(KINDS) - personal.KINDS - {KIND}
     if unknown:
         raise UsageError(f"there is no rule {min(unknown)!r}", subject=min(unknown))
     if chosen == "tokens":
-        off |= frozenset(named.KINDS) | {rule.id for rule in found.rules if rule.strength < STRONG}
+        off |= frozenset(KINDS) | {rule.id for rule in found.rules if rule.strength < STRONG}
     return Policy(
         rules=found.without(off & found.ids),
         level=chosen,
