@@ -11,140 +11,33 @@ import hashlib
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any
 
 from satchel.contracts import Record
 from satchel.errors import JsonError, RedactionError, SatchelError
-from satchel.jsontext import RawText, dumps, loads
 from satchel.redaction.gate import Gate
-from satchel.redaction.nested import FULL, NAMED, NUMBER, STRONG_ONLY, Edit, Sieve, applied, edits, media_type, mode_of
+from satchel.redaction.looking import Look
+from satchel.redaction.marks import Marks, place_of
+from satchel.redaction.media import BEGINS, media_type
+from satchel.redaction.nested import FULL, NAMED, NUMBER, STRONG_ONLY, Edit, Sieve, applied, edits, mode_of
+from satchel.redaction.parts import DATA, ColumnName, changed, exact, is_row, is_said_by, text_of, where
 from satchel.redaction.registry import Forms, Hit, Registry
-from satchel.redaction.rules import RuleSet
+from satchel.redaction.roles import Finder, Place, Policy, Report
 from satchel.redaction.spans import MEDIUM, STRONG, Span
 from satchel.redaction.streams import Cut, Streams
 from satchel.redaction.tags import TagKey
 
-__all__ = ["Finder", "Place", "Policy", "Report", "SecretRedactor"]
+__all__ = ["SecretRedactor"]
 
-
-class Finder(Protocol):
-    """What the redactor needs of an engine: `satchel.redaction.engine.Engine` has it."""
-
-    rules: RuleSet
-
-    def find(self, text: str, /, *, hidden: bool = True) -> list[Span]:
-        """Return what of a text is secret, in order, without overlaps; `hidden` says that it may be disguised."""
-        ...
-
-    def opens(self, raw: bytes, /) -> int:
-        """Say what of a serialised record has to be looked at: 0 nothing, 1 its strings, 2 what they may hide too."""
-        ...
-
-    def leaks(self, data: bytes, /) -> Iterable[tuple[int, str]]:
-        """Yield where in an output the surest rules find something, and which."""
-        ...
-
-    def named_value(self, names: tuple[str, ...], value: str | int, /) -> Span | None:
-        """Return what of a value is secret by the names it stands under, outermost first."""
-        ...
-
-
-class Place(NamedTuple):
-    """
-    What goes from `text[start:end]`, and `new`, which comes there as it is spelled in that text.
-
-    `length` is the secret's, in characters; `names` are those that it stands under; `again` says that only what is known from
-    elsewhere tells it.
-    """
-
-    start: int
-    end: int
-    new: str
-    rule: str
-    strength: int
-    tag: str
-    length: int
-    names: tuple[str, ...]
-    again: bool
-
-
-class Policy(Protocol):
-    """What a user wants beside the rules."""
-
-    digest: str
-    """SHA-256 of all that shapes the output, in hex; "" where there is nothing."""
-
-    given: Mapping[str, str]
-    """Values that have to go wherever they stand, with the id each goes by."""
-    drop_media: bool
-    """Pictures, fonts and sounds give way to a note of their kind and size."""
-
-    def begin(self) -> None:
-        """Start a new family: forget what was learned of the last one."""
-        ...
-
-    def allows(self, value: str, rule: str, /) -> bool:
-        """Return whether what a rule found may stay."""
-        ...
-
-    def find(self, text: str, /) -> Sequence[Span]:
-        """Return what the packs that are on find: home directories, addresses."""
-        ...
-
-    def may_hold(self, raw: bytes, /) -> bool:
-        """Return False only if `find` finds nothing in any string of a serialised record."""
-        ...
-
-    def placeholder(self, kind: str, value: str, /) -> str | None:
-        """Return what stands for a finding of a pack, None for any other."""
-        ...
-
-
-class Report(Protocol):
-    """Counts what was found; it is told no value."""
-
-    gate: str
-    """What came of the search of the output: "passed" or "failed"."""
-
-    def clear(self) -> None:
-        """Forget everything: the run begins anew."""
-        ...
-
-    def looked(self, session: str, /, *, opened: bool) -> None:
-        """Count a record; `opened` when its strings were gone through one by one."""
-        ...
-
-    def changed(self, session: str, /) -> None:
-        """Count a record that something went from."""
-        ...
-
-    def rename(self, session: str, name: str, /) -> None:
-        """Call a session otherwise from now on: what its id holds of a secret is known by now."""
-        ...
-
-    def media(self, session: str, /) -> None:
-        """Count a picture or the like that was left out."""
-        ...
-
-    def found(self, *, rule: str, strength: int, tag: str, session: str, kind: str, names: tuple[str, ...], again: bool) -> None:
-        """
-        Count one finding.
-
-        Args:
-            names: The names that it stands under in its record, outermost first.
-            again: It is known from elsewhere in the family alone.
-        """
-        ...
-
-
-_BITS = 20
-_MASK = (1 << _BITS) - 1
 _MOST_KEPT = 1 << 16
-_SMALL = 512
 _SHORTEST = 10
 """No string that is shorter is a name with its value, or a token."""
 _BEFORE_JSON = frozenset("{[ \t\r\n\ufeff\0")
 _LONGEST_PLACE = 80
+_LONGEST_LINE = 128
+_KEY_LINE = re.compile(r"(?:(?<=\n\+)|(?<![A-Za-z0-9+/])(?!(?<=\n)\+))(?!b3BlbnNzaC1rZXk)[A-Za-z0-9+/]{48,76}(?![A-Za-z0-9+/])")
+"""A line of base64 in a key, but for the first one of OpenSSH, which is the same in all of them."""
+_MEDIA_RULE = "media"
 
 
 class SecretRedactor:
@@ -183,16 +76,15 @@ class SecretRedactor:
         self.registry = Registry(order=order, given=given, forms=forms, native=native)
         """What was found in this family; a gate looks for it in what is written."""
         self._session = ""
-        self._marks = bytearray(1 << (_BITS - 3))
-        self._disguised = bytearray(1 << (_BITS - 3))
+        self._marks = Marks()
+        self._disguised = Marks()
         """Which records are to be read otherwise too: what is known from elsewhere may be disguised in them."""
         self._learned = False
         self._counts: dict[tuple[str, str], Counter[str]] = {}
         self._told: dict[tuple[str, str], int] = {}
         self._shown: dict[str, str] = {}
         """What sessions are called in the report, by their ids."""
-        self._named: dict[tuple[str, ...], bool] = {}
-        self._columns: dict[tuple[str, ...], bool] = {}
+        self._look = Look(engine, self._least)
         self._streams = Streams()
         self._cuts: Sequence[Cut] = ()
         self._found: list[Edit] = []
@@ -219,8 +111,7 @@ class SecretRedactor:
         if self._policy is not None:
             self._policy.begin()
         if self._learned:
-            self._marks = bytearray(len(self._marks))
-            self._disguised = bytearray(len(self._disguised))
+            self._marks, self._disguised = Marks(), Marks()
         self._learned = False
         self._told.clear()
         self._shown.clear()
@@ -289,7 +180,7 @@ class SecretRedactor:
         for number, line in enumerate(lines, 1):
             record = Record("line", number, None, line)
             if self._may_hold(line):
-                self._mark(record)
+                self._marks.add(place_of(record))
             yield self._guarded(self._apply, record).raw
 
     def counts(self, session_id: str, /) -> Mapping[str, int]:
@@ -341,10 +232,9 @@ class SecretRedactor:
     def _places(self, record: Record) -> list[Place]:
         self._learning = False
         self._cuts = ()
-        at = hash((record.kind, record.key)) & _MASK
-        is_marked = not self._learned or self._marks[at >> 3] & 1 << (at & 7) != 0
+        is_marked = not self._learned or place_of(record) in self._marks
         self._direct = False
-        if not ((is_marked and self._may_hold(self._serialised(record))) or self._may_have_more(record)):
+        if not ((is_marked and self._may_hold(self._look.serialised(record))) or self._may_have_more(record)):
             return []
         self._direct = self._direct and is_marked
         return [self._place(edit) for _, edit in self._edits(record)]
@@ -372,12 +262,12 @@ class SecretRedactor:
     def _failure(self, error: Exception, record: Record | None) -> RedactionError:
         rule = getattr(error, "rule", None)
         by = f" (rule {rule})" if isinstance(rule, str) and rule in self._engine.rules.ids else ""
-        where = "a text outside the records" if record is None else _place(record)
+        at = "a text outside the records" if record is None else where(record)
         # For a text outside the records it could not be told what of the session's id is secret.
         called = self._called(self._session) if self._session and record is not None else ""
         session = f" of session {called[:_LONGEST_PLACE]}" if called else ""
         return RedactionError(
-            f"secrets could not be removed{by}: {type(error).__name__} at {where}{session}; nothing of it was written",
+            f"secrets could not be removed{by}: {type(error).__name__} at {at}{session}; nothing of it was written",
             subject=called or None,
         )
 
@@ -395,24 +285,25 @@ class SecretRedactor:
         self._direct, self._hidden = opens > 0, opens > 1
         if opens or (self._policy is not None and self._policy.may_hold(raw)):
             return True
-        return self._sieve.media is not None and _MEDIA.search(raw) is not None
+        return self._sieve.media is not None and BEGINS.search(raw) is not None
 
     def _learn(self, record: Record) -> None:
         self._learning = True
         if type(record.data) is dict and record.raw is not None:
-            self._streams.take(record, hash((record.kind, record.key)), self._in_pieces)
+            self._streams.take(record, place_of(record), self._in_pieces)
         self._seen.clear()
         if record.raw is None and type(record.data) is dict and not self._looks_wider:
-            opened = self._row_holds(record.data)
+            opens = self._look.row(record.data, self._seen)
+            self._direct, self._hidden = opens > 0, opens > 1
+            opened = opens > 0
         else:
-            opened = self._may_hold(self._serialised(record))
+            opened = self._may_hold(self._look.serialised(record))
         if self._report is not None:
             self._report.looked(self._shown.get(self._session, self._session), opened=opened)
         if not opened:
             return
         if self._hidden:
-            at = hash((record.kind, record.key)) & _MASK
-            self._disguised[at >> 3] |= 1 << (at & 7)
+            self._disguised.add(place_of(record))
         found = self._edits(record)
         for _, edit in found:
             hit = edit.hit
@@ -424,48 +315,7 @@ class SecretRedactor:
                 for line in _KEY_LINE.findall(hit.value):
                     self.registry.add(line, hit.rule, hit.strength)
         if found:
-            self._mark(record)
-
-    def _row_holds(self, row: dict[str, Any]) -> bool:
-        """
-        Return whether a row has to be gone through: whether something may be in one of its texts.
-
-        Those in which nothing is are not looked at when it is.
-        """
-        columns = tuple(row)
-        odd = self._columns.get(columns)
-        if odd is None:
-            if len(self._columns) > 256:
-                self._columns.clear()
-            odd = self._columns[columns] = any(map(self._is_odd, columns))
-        opens, seen, least = self._engine.opens, self._seen, self._least
-        deepest = 2 if odd else 0
-        small: list[str] = []
-        for value in row.values():
-            kind = type(value)
-            if kind is str:
-                size = len(value)
-                if size < least:
-                    continue
-                if size < _SMALL:
-                    small.append(value)
-                    continue
-                deep = opens(value.encode("utf-8", "surrogatepass"))
-                if not deep:
-                    seen[hash(value)] = []
-                elif deep > deepest:
-                    deepest = deep
-            elif kind not in _USUAL and opens(_bytes(value)):
-                deepest = 2
-        if small and deepest < 2:
-            deepest = max(deepest, opens("\n".join(small).encode("utf-8", "surrogatepass")))
-        self._direct, self._hidden = deepest > 0, deepest > 1
-        return deepest > 0
-
-    def _mark(self, record: Record) -> None:
-        """Note that a record has to be opened; of many there are more than are marked, so that memory is bounded."""
-        at = hash((record.kind, record.key)) & _MASK
-        self._marks[at >> 3] |= 1 << (at & 7)
+            self._marks.add(place_of(record))
 
     def _in_pieces(self, text: str) -> Sequence[Hit]:
         """Find what is secret in the joined pieces of a stream."""
@@ -476,35 +326,6 @@ class SecretRedactor:
             self.registry.add(hit.value, hit.rule, hit.strength)
         return found
 
-    def _serialised(self, record: Record) -> bytes:
-        """Return all that a record says in one piece."""
-        raw = record.raw
-        if raw is not None:
-            # Files that are read as a whole say the same twice; what differs is looked at closely.
-            return raw if record.kind == "line" or not isinstance(record.data, dict | list) else raw + b"\n" + _json(record.data)
-        data = record.data
-        if type(data) is str and ("\\b" in data or "\\r" in data):
-            # It may be JSON itself, whose escapes are spelled so only in the text as it is.
-            return _json(data) + b"\n" + data.encode("utf-8", "surrogatepass")
-        if type(data) is not dict:
-            return _json(data)
-        columns = tuple(data)
-        odd = self._columns.get(columns)
-        if odd is None:
-            if len(self._columns) > 256:
-                self._columns.clear()
-            odd = self._columns[columns] = any(map(self._is_odd, columns))
-        # Nearly all values of a row are texts, times and nothing. As JSON, since disguises are looked for as that spells them.
-        text = _json([value for value in data.values() if type(value) is str])
-        rest = [_json(_bytes(value).decode("utf-8", "replace")) for value in data.values() if type(value) not in _USUAL]
-        if odd:
-            rest.append(_json({key: value for key, value in data.items() if type(value) in (str, int)}))
-        return b"\n".join((text, *rest)) if rest else text
-
-    def _is_odd(self, column: str) -> bool:
-        """Return whether the name of a column says that a secret is in it, or is one."""
-        return self._is_named((column,)) or bool(self._engine.find(column))
-
     # ------------------------------------------------------------------------------------------------ applying
 
     def _apply(self, record: Record) -> Record:
@@ -512,34 +333,32 @@ class SecretRedactor:
         self._learning = False
         self._found = []
         self._direct = False
-        place = hash((record.kind, record.key))
+        place = place_of(record)
         self._cuts = self._streams.cuts(place)
-        at = place & _MASK
-        is_marked = not self._learned or self._marks[at >> 3] & 1 << (at & 7) != 0
+        is_marked = not self._learned or place in self._marks
         if is_marked and self._learned and self._spans is not None:
             # It was gone through when it was learned, and what was found in it is known.
             self._direct = opened = True
         else:
-            opened = is_marked and self._may_hold(self._serialised(record))
+            opened = is_marked and self._may_hold(self._look.serialised(record))
         if opened or self._cuts or self._may_have_more(record):
             # Where nothing was found before, there is only what is known from elsewhere.
             self._direct = self._direct and is_marked
             found = self._edits(record)
             self._found = [edit for _, edit in found]
             if found:
-                return self._changed(record, found, key)
+                return changed(record, found, key)
         return record if key is record.key else Record(record.kind, key, record.data, record.raw, record.plain)
 
     def _may_have_more(self, record: Record) -> bool:
         """Return whether a record may hold what was not seen in it when it was learned: what was known only later."""
         policy = self._policy
         if self.registry.is_looked_for:
-            at = hash((record.kind, record.key)) & _MASK
-            if self._disguised[at >> 3] & 1 << (at & 7):
+            if place_of(record) in self._disguised:
                 return True
-            serialised = record.json or self._serialised(record)
+            serialised = record.json or self._look.serialised(record)
             return self.registry.holds(serialised) or (policy is not None and policy.may_hold(serialised))
-        return policy is not None and policy.may_hold(record.json or self._serialised(record))
+        return policy is not None and policy.may_hold(record.json or self._look.serialised(record))
 
     def _key(self, record: Record) -> Any:
         key = record.key
@@ -553,30 +372,30 @@ class SecretRedactor:
         if raw is not None:
             text = raw.decode("utf-8", "surrogateescape")
             found: list[tuple[Any, Edit]] = [(None, edit) for edit in edits(text, sieve)]
-            if not _is_said_by(raw, data):
-                found += [(_DATA, edit) for edit in edits(_exact(data), sieve)]
+            if not is_said_by(raw, data):
+                found += [(DATA, edit) for edit in edits(exact(data), sieve)]
             return found
         if isinstance(data, str):
             return [(None, edit) for edit in edits(data, sieve)]
-        if not _is_row(data):
-            return [(_DATA, edit) for edit in edits(_exact(data), sieve)]
+        if not is_row(data):
+            return [(DATA, edit) for edit in edits(exact(data), sieve)]
         found = []
-        odd = self._columns.get(tuple(data), True)
+        odd = self._look.is_odd(tuple(data))
         seen = self._seen if self._learning else {}
         for column, value in data.items():
             if not odd and type(value) is str and self._is_idle(value, column, seen):
                 continue
             if odd and len(column) >= least:
-                found += [(_Name(column), edit) for edit in _of_hits(judge(column, (), FULL))]
+                found += [(ColumnName(column), edit) for edit in _of_hits(judge(column, (), FULL))]
             if type(value) is int:
                 found += [(column, edit) for edit in _of_hits(judge(str(value), (column,), NUMBER))]
             elif value is not None and type(value) is not float and type(value) is not bool:
-                found += [(column, edit) for edit in edits(_text(value), sieve, (column,), mode_of(column))]
+                found += [(column, edit) for edit in edits(text_of(value), sieve, (column,), mode_of(column))]
         return found
 
     def _is_idle(self, text: str, column: str, seen: Mapping[int, list[Span]]) -> bool:
         """Return whether it is known of a column's text that nothing is in it."""
-        if self._is_named((column,)) or self._looks_wider:
+        if self._look.is_named((column,)) or self._looks_wider:
             return False
         if self._learning:
             return seen.get(hash(text)) == []
@@ -584,46 +403,7 @@ class SecretRedactor:
             return False
         return not (self.registry.is_looked_for and self.registry.holds(text.encode("utf-8", "surrogatepass")))
 
-    def _changed(self, record: Record, found: Sequence[tuple[Any, Edit]], key: Any) -> Record:
-        data, raw = record.data, record.raw
-        of_text = [edit for part, edit in found if part is None]
-        of_data = [edit for part, edit in found if part is _DATA]
-        if raw is not None:
-            new = applied(raw.decode("utf-8", "surrogateescape"), of_text)
-            bare = new.encode("utf-8", "surrogateescape")
-            if isinstance(data, str):
-                data = new
-            elif of_data:
-                data = loads(applied(_exact(data), of_data))
-            elif data is not None and of_text and _is_said_by(raw, data):
-                data = loads(bare)
-            return Record(record.kind, key, data, bare, record.plain)
-        if isinstance(data, str):
-            return Record(record.kind, key, applied(data, of_text), None, record.plain)
-        if of_data:
-            return Record(record.kind, key, loads(applied(_exact(data), of_data)), None, False)
-        row: dict[str, Any] = {}
-        plain = record.plain
-        for column, value in data.items():
-            own = [edit for part, edit in found if part == column and type(part) is str]
-            name = applied(column, [edit for part, edit in found if type(part) is _Name and part == column])
-            while name != column and (name in data or name in row):
-                name += "+"
-            plain = plain and name == column
-            row[name] = _restored(value, own) if own else value
-        return Record(record.kind, key, row, None, plain)
-
     # ------------------------------------------------------------------------------------------------ judging
-
-    def _is_named(self, names: tuple[str, ...]) -> bool:
-        """Return whether a value under these names can be secret for their sake."""
-        known = self._named.get(names)
-        if known is None:
-            if len(self._named) > 20_000:
-                self._named.clear()
-            probe: str | int = _PROBE_NUMBER if names[-1:] == ("",) else _PROBE
-            known = self._named[names] = self._engine.named_value(names, probe) is not None
-        return known
 
     def _judge(self, text: str, names: tuple[str, ...], mode: int) -> list[Hit]:
         """Return what of a string has to go."""
@@ -637,10 +417,10 @@ class SecretRedactor:
         elif mode == STRONG_ONLY and self._direct:
             spans += [span for span in self._spans_of(text) if span.strength >= STRONG]
         if mode == NUMBER:
-            if self._direct and self._is_named_number(names):
+            if self._direct and self._look.is_named_number(names):
                 named = self._engine.named_value(names, int(text))
                 spans += [Span(0, len(text), named.rule, named.strength)] if named is not None else []
-        elif mode != STRONG_ONLY and names and self._direct and self._is_named(names):
+        elif mode != STRONG_ONLY and names and self._direct and self._look.is_named(names):
             named = self._engine.named_value(names, text)
             spans += [named] if named is not None else []
         hits = [self._hit(text, span) for span in spans] if spans else []
@@ -681,13 +461,6 @@ class SecretRedactor:
             self._spans[hash(text)] = spans
         else:
             self._spans = None
-
-    def _is_named_number(self, names: tuple[str, ...]) -> bool:
-        key = (*names, "\0")
-        known = self._named.get(key)
-        if known is None:
-            known = self._named[key] = self._engine.named_value(names, _PROBE_NUMBER) is not None
-        return known
 
     def _hit(self, text: str, span: Span) -> Hit:
         value = text[span.start : span.end]
@@ -756,88 +529,5 @@ class SecretRedactor:
         return Hit(0, len(text), _MEDIA_RULE, MEDIUM, text, f"[omitted: {kind}, {size} bytes]")
 
 
-# ---------------------------------------------------------------------------------------------------------- parts of a record
-
-_PROBE = "x9K2mQ7vT4bW8nR3pL6z"
-_PROBE_NUMBER = 48213977
-_LONGEST_LINE = 128
-_KEY_LINE = re.compile(r"(?:(?<=\n\+)|(?<![A-Za-z0-9+/])(?!(?<=\n)\+))(?!b3BlbnNzaC1rZXk)[A-Za-z0-9+/]{48,76}(?![A-Za-z0-9+/])")
-"""A line of base64 in a key, but for the first one of OpenSSH, which is the same in all of them."""
-_MEDIA = re.compile(rb"iVBORw0KGgo|/9j/|R0lGOD|UklGR|JVBERi0|T2dnU|SUQz|//[sv]|ZkxhQ|d09G|GkXfo|UEsDB|Qk[0-3]|SUkq|TU0A")
-"""How base64 of media begins."""
-_MEDIA_RULE = "media"
-_DATA = object()
-"""The part of a record that its data is, where it has no text of its own."""
-_USUAL = frozenset([str, int, float, bool, type(None)])
-_FLAT = _USUAL | {bytes, RawText}
-
-
-class _Name(str):
-    """The name of a column, as a part of a record."""
-
-    __slots__ = ()
-
-
 def _of_hits(hits: Iterable[Hit]) -> list[Edit]:
     return [Edit(hit.start, hit.end, hit.new, hit, ()) for hit in hits]
-
-
-def _bytes(value: Any) -> bytes:
-    if isinstance(value, bytes):
-        return value
-    return value.data if isinstance(value, RawText) else _json(value)
-
-
-def _text(value: Any) -> str:
-    """Return a column's value as text in which every byte that is none is a character of its own."""
-    if isinstance(value, str):
-        return value
-    return _bytes(value).decode("utf-8", "surrogateescape")
-
-
-def _restored(value: Any, own: Sequence[Edit]) -> Any:
-    """Return a column's value with its edits made, of the type that it was; a number becomes a text."""
-    if isinstance(value, str):
-        return applied(value, own)
-    if isinstance(value, int):
-        return own[0].new
-    data = applied(_text(value), own).encode("utf-8", "surrogateescape")
-    return RawText(data) if isinstance(value, RawText) else data
-
-
-def _json(data: Any) -> bytes:
-    try:
-        return dumps(data)
-    except JsonError:
-        import json
-
-        return json.dumps(data, default=str).encode()
-
-
-def _exact(data: Any) -> str:
-    """Return JSON that gives the same value again, NaN and halves of surrogate pairs too."""
-    import json
-
-    return json.dumps(data)
-
-
-def _is_row(data: Any) -> bool:
-    return type(data) is dict and all(type(value) in _FLAT for value in data.values())
-
-
-def _is_said_by(raw: bytes, data: Any) -> bool:
-    """Return whether a record's bytes say all that its data say."""
-    if data is None:
-        return True
-    if isinstance(data, str):
-        return raw == data.encode("utf-8", "surrogatepass")
-    try:
-        return bool(loads(raw) == data)
-    except JsonError:
-        return False
-
-
-def _place(record: Record) -> str:
-    """Return where a record is, without a word of what it says."""
-    key = record.key
-    return f"{record.kind} {int(key)}" if isinstance(key, int) else f"a record of {record.kind}"

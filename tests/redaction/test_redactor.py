@@ -416,7 +416,7 @@ def test_a_failure_stops_and_says_where_without_a_word_of_the_text(stage: str) -
 
 
 def test_a_record_that_would_be_no_json_any_more_stops_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("satchel.redaction.redactor.applied", lambda text, edits: text.replace('"', "", 1))
+    monkeypatch.setattr("satchel.redaction.parts.applied", lambda text, edits: text.replace('"', "", 1))
 
     with pytest.raises(RedactionError, match="JsonError at line 1"):
         run(redactor(), [line({"a": token(20)})])
@@ -440,7 +440,7 @@ def test_what_is_held_does_not_grow_with_a_session() -> None:
         return (line({"n": number, "text": f"word {number} {token(21)}"}, number) for number in range(count))
 
     def held() -> tuple[int, ...]:
-        return len(red.registry), len(red._told), len(red._counts), len(red._marks)
+        return len(red.registry), len(red._told), len(red._counts), len(red._marks._bits)
 
     sizes = []
     for count in (50, 500):
