@@ -27,6 +27,7 @@ from satchel.events import Listener, Problem, Progress, ignore
 from satchel.manifest.target import FileTarget, PipeTarget
 from satchel.naming import terminal_line
 from satchel.redaction.explaining import described
+from satchel.redaction.placeholders import PLACEHOLDER, spelled
 from satchel.redaction.policy import Policy
 from satchel.redaction.report import Report
 from satchel.second_opinion import Opinion
@@ -260,12 +261,9 @@ def explained(finding: Finding, policy: Policy | None = None) -> str:
     """Return a finding as one line; with a policy it says why."""
     where = f"{finding.file}:{finding.line}:{finding.column}"
     under = f" under {finding.name}" if finding.name else ""
-    tag = f" [REDACTED:{finding.rule}:{finding.tag}]" if finding.tag else ""
-    line = (
-        f"{where}: {finding.rule} ({finding.strength}, {finding.length} characters){under}{tag}"
-        if finding.tag
-        else f"{where}: {finding.rule}"
-    )
+    line = f"{where}: {finding.rule}"
+    if finding.tag:
+        line += f" ({finding.strength}, {finding.length} characters){under} {spelled(finding.rule, finding.tag)}"
     if policy is not None:
         why = "known from another place in this file; " if finding.again else ""
         line += f": {why}{described(finding.rule, policy)}"
@@ -341,7 +339,7 @@ class _Run:
     def safe(self, name: str) -> str:
         """Return a file's name without what is secret in it; a placeholder there is spelled so that every system takes it."""
         clean = self._redactor.text(name)
-        return name if clean == name else re.sub(r"\[REDACTED:([a-z0-9-]+):([0-9a-f]+)\]", r"REDACTED-\1-\2", clean)
+        return name if clean == name else PLACEHOLDER.sub(r"REDACTED-\1-\2", clean)
 
     def folder(self, folder: Path, output: Path | None) -> None:
         """Go through all files of a folder, by name; links are not followed."""

@@ -17,15 +17,13 @@ from satchel.redaction.encodings import decoded, encoded_literals, run_around
 from satchel.redaction.literals import Hits, finder, repeated_until
 from satchel.redaction.names import KINDS, WORDS
 from satchel.redaction.opening import names_something, opener
+from satchel.redaction.placeholders import PLACEHOLDER
 from satchel.redaction.rules import Rule, RuleSet
 from satchel.redaction.spans import STRONG, Span, merged
 from satchel.redaction.views import View, disguised, hides, sliced, views
 from satchel.redaction.wraps import joined
 
-__all__ = ["MASK", "Engine"]
-
-MASK = re.compile(r"\[REDACTED:[a-z0-9-]{1,64}:[0-9a-f]{6}\]")
-"""A placeholder; what stands in one is never looked at, so that redacting twice changes nothing."""
+__all__ = ["Engine"]
 
 _NAMED_KINDS = frozenset(KINDS)
 _WINDOW = 1 << 20
@@ -483,5 +481,5 @@ def _outside_masks(text: str, spans: list[Span]) -> list[Span]:
     """Take placeholders out of spans: what is redacted already stays as it is."""
     if "[REDACTED:" not in text:
         return spans
-    masks = [match.span() for match in MASK.finditer(text)]
+    masks = [match.span() for match in PLACEHOLDER.finditer(text)]
     return [span for span in spans if not any(start < span.end and span.start < end for start, end in masks)]

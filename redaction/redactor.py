@@ -21,6 +21,7 @@ from satchel.redaction.marks import Marks, place_of
 from satchel.redaction.media import BEGINS, media_type
 from satchel.redaction.nested import FULL, NAMED, NUMBER, STRONG_ONLY, Edit, Sieve, applied, edits, mode_of
 from satchel.redaction.parts import DATA, ColumnName, changed, exact, is_row, is_said_by, text_of, where
+from satchel.redaction.placeholders import spelled
 from satchel.redaction.registry import Forms, Hit, Registry
 from satchel.redaction.roles import Finder, Place, Policy, Report
 from satchel.redaction.spans import MEDIUM, STRONG, Span
@@ -472,7 +473,7 @@ class SecretRedactor:
         if self._learning:
             return ""
         other = self._policy.placeholder(rule, value) if self._policy is not None else None
-        return other if other is not None else f"[REDACTED:{self.registry.rule_of(value) or rule}:{self._tags.tag(value)}]"
+        return other if other is not None else spelled(self.registry.rule_of(value) or rule, self._tags.tag(value))
 
     def _settled(self, text: str, hits: list[Hit]) -> list[Hit]:
         """Return hits in order; of those that overlap one is left: the first one, stretched over the others."""
