@@ -12,15 +12,14 @@ import os
 import re
 import shutil
 import stat
-import sys
 import tempfile
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import IO, Any, BinaryIO, NamedTuple
 
-from satchel import jsontext
+from satchel import jsontext, standard_input
 from satchel.contracts import Gated, Record, Redactor, Scoped, Stream
 from satchel.errors import NotFound, StoreError, TargetError, UsageError
 from satchel.events import Listener, Problem, Progress, ignore
@@ -192,14 +191,14 @@ def redact_path(
     outcome = Outcome(report=report if report is not None else Report())
     run = _Run(redactor, outcome, force=force, copy_binary=copy_binary, hear=hear, examine=examine, listen=listen)
     with _located(path) as (found, name):
-        if stat.S_ISDIR(os.stat(found).st_mode):
+        if isinstance(found, Path) and found.is_dir():
             if in_place:
                 run.folder(found, found)
             elif isinstance(output, str | os.PathLike):
                 run.folder(found, Path(output))
             else:
                 raise UsageError(f"{name} is a folder: name a folder to write into, with -o, or say --in-place", subject=name)
-        elif in_place:
+        elif in_place and isinstance(found, Path):
             run.file(found, found, name, alone=True)
         elif output is None:
             raise UsageError("name an output, or say --in-place")
@@ -247,8 +246,8 @@ def scan_path(
     """
     outcome = Outcome(report=report if report is not None else Report())
     run = _Run(redactor, outcome, hear=hear, listen=listen)
-    with _located(path) as (found, name):
-        if stat.S_ISDIR(os.stat(found).st_mode):
+    with _located(path, named=opinions is not None) as (found, name):
+        if isinstance(found, Path) and found.is_dir():
             run.folder(found, None)
         else:
             run.file(found, None, name, alone=True)
@@ -276,8 +275,13 @@ def is_folder(path: str | os.PathLike[str]) -> bool:
 
 
 @contextmanager
-def _located(path: str | os.PathLike[str]) -> Generator[tuple[Path, str]]:
-    """Give the file that a name means, and how it is called; standard input is kept in a private file meanwhile."""
+def _located(path: str | os.PathLike[str], *, named: bool = False) -> Generator[tuple[Path | IO[bytes], str]]:
+    """
+    Give the file that a name means, and how it is called; standard input is kept in a private file meanwhile.
+
+    Args:
+        named: Other programs look at the file, so that it needs a path.
+    """
     if os.fspath(path) != "-":
         found = Path(os.path.expanduser(path))
         try:
@@ -292,15 +296,8 @@ def _located(path: str | os.PathLike[str]) -> Generator[tuple[Path, str]]:
             )
         yield found, os.fspath(path)
         return
-    if sys.stdin is None or sys.stdin.isatty():
-        raise UsageError("- reads standard input, and that is a terminal: pipe a file into it")
-    handle, kept = tempfile.mkstemp(prefix="satchel-stdin-")
-    try:
-        with os.fdopen(handle, "wb") as spool:
-            shutil.copyfileobj(sys.stdin.buffer, spool, 1 << 20)
-        yield Path(kept), "-"
-    finally:
-        os.unlink(kept)
+    with standard_input.named(asked="-") if named else standard_input.nameless(asked="-") as kept:
+        yield kept, "-"
 
 
 class _Run:
@@ -386,7 +383,7 @@ class _Run:
         name = self._redactor.text(name)
         self._listen(Problem(name, f"left out: {why}", "loss" if lost else "warning", lost))
 
-    def file(self, path: Path, output: Path | BinaryIO | None, name: str, *, alone: bool = False) -> None:
+    def file(self, path: Path | IO[bytes], output: Path | BinaryIO | None, name: str, *, alone: bool = False) -> None:
         """Redact one file to a path, a stream, or only look; one that is `alone` has to be a text. Raises StoreError."""
         try:
             source = TextFile(path, self._redactor.text(name))
@@ -410,7 +407,8 @@ class _Run:
                 pass
             self._outcome.files += 1
             source.check()
-            self._seen.append((source.name, os.fspath(path)))
+            if isinstance(path, Path):
+                self._seen.append((source.name, os.fspath(path)))
             return
         if isinstance(output, Path):
             self._into_file(source, output, in_place=output == path)
