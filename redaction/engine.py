@@ -13,8 +13,9 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 
 from satchel.redaction import named
+from satchel.redaction.crowds import CROWD, Crowd
 from satchel.redaction.encodings import decoded, encoded_literals, run_around
-from satchel.redaction.literals import Hits, finder, repeated_until
+from satchel.redaction.literals import Hits, finder
 from satchel.redaction.names import KINDS, WORDS
 from satchel.redaction.opening import names_something, opener
 from satchel.redaction.placeholders import PLACEHOLDER
@@ -169,7 +170,7 @@ class Engine:
             spans.extend(named.values(text, words, again))
         for number, starts in hits.items():
             rules = self._by_literal[number]
-            if len(starts) > _CROWD:
+            if len(starts) > CROWD:
                 spans.extend(_crowded(rules, text, starts, again))
             else:
                 for rule in rules:
@@ -250,7 +251,7 @@ class Engine:
         """
         for index, starts in self._scan_sure(data.lower()).items():
             look = self._openers[self._sure_numbers[index]]
-            if len(starts) > _CROWD and not look(data, starts):
+            if len(starts) > CROWD and not look(data, starts):
                 continue
             for rule in self._sure[self._sure_numbers[index]]:
                 past = -1
@@ -419,27 +420,19 @@ def _crowded(rules: Sequence[Rule], text: str, starts: Sequence[int], again: lis
     rules = [rule for rule in rules if not rule.search]
     if not rules:
         return
-    nothing: dict[str, int] = {}
-    past, before = -1, -1
+    crowd = Crowd(text, left=16, right=80, enough=16)
+    past = -1
     for at in starts:
         if at < past:
             continue
-        around = text[max(0, at - 16) : at + 80]
-        failed = nothing.get(around, 0)
-        if failed >= _ENOUGH:
-            past, before = repeated_until(text, at, at - before, reach=96), at
+        past = crowd.past(at)
+        if past >= 0:
             continue
-        before = at
         found = [span for rule in rules for span in _rule_matches(rule, text, (at,), again)]
         if found:
             yield from found
-            continue
-        if len(nothing) > 8192:
-            nothing.clear()
-        nothing[around] = failed + 1
-
-
-_CROWD, _ENOUGH = 64, 16
+        else:
+            crowd.nothing()
 
 
 _MANY = 1024

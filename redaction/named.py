@@ -14,8 +14,8 @@ import re
 from collections.abc import Iterator, Sequence
 
 from satchel.redaction.apart import below, beside, column, inserted
+from satchel.redaction.crowds import CROWD, Crowd
 from satchel.redaction.likely import drawn, scrambled, secret_in, trimmed, turns
-from satchel.redaction.literals import repeated_until
 from satchel.redaction.names import SPACED, VERBS, Name, judged
 from satchel.redaction.spans import MEDIUM, Span
 
@@ -110,20 +110,13 @@ def values(text: str, starts: Sequence[int], again: list[int]) -> Iterator[Span]
         again: Takes where nothing is found, and another reading of the text may show more.
     """
     past = -1
-    failed: set[str] = set()
-    many, around, before = len(starts) > 64, "", -1
+    crowd = Crowd(text, left=24, right=96) if len(starts) > CROWD else None
     for at in starts:
         if at < past:
             continue
-        # The same words once more: what was nothing before is nothing now. So a text of one word over and over costs little.
-        if many:
-            around = text[at : at + 96] + text[max(0, at - 24) : at]
-            if around in failed:
-                past, before = repeated_until(text, at, at - before, reach=128), at
-                continue
-            before = at
-            if len(failed) > 4096:
-                failed.clear()
+        if crowd is not None and (known := crowd.past(at)) >= 0:
+            past = known
+            continue
         rest = _REST.match(text, at)
         end = rest.end() if rest else at
         head = text[max(0, at - _LEFT) : at]
@@ -147,8 +140,8 @@ def values(text: str, starts: Sequence[int], again: list[int]) -> Iterator[Span]
                     if joined is not None:
                         name, begin = joined, begin - 1 - len(word)
             if name is None:
-                if many:
-                    failed.add(around)
+                if crowd is not None:
+                    crowd.nothing()
                 continue
         span = _value(text, begin, end, name)
         if span is not None:
@@ -157,8 +150,8 @@ def values(text: str, starts: Sequence[int], again: list[int]) -> Iterator[Span]
             if DISGUISE.match(text, span.end):
                 again.append(begin)
             continue
-        if many:
-            failed.add(around)
+        if crowd is not None:
+            crowd.nothing()
         if _WRITTEN_OTHERWISE.match(text, end) or (name.klass != "weak" and CUT_OFF.match(text, begin)):
             again.append(begin)
         if name.klass in ("password", "secret"):

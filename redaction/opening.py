@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from satchel.redaction.literals import repeated_until
+from satchel.redaction.crowds import CROWD, Crowd
 from satchel.redaction.names import SPACED, VERBS, judged
 from satchel.redaction.rules import Rule
 
@@ -47,7 +47,7 @@ def opener(literal: str, rules: Iterable[Rule]) -> Opener:
             sure = None in gates
         if sure:
             return True
-        if len(starts) > _CROWD:
+        if len(starts) > CROWD:
             starts = _distinct(raw, starts)
         for gate in gates:
             if gate is not None and any(gate.search(raw, max(0, at - _NEAR[0]), at + _NEAR[1]) for at in starts):
@@ -69,27 +69,15 @@ def opener(literal: str, rules: Iterable[Rule]) -> Opener:
     return look
 
 
-_CROWD, _ENOUGH = 64, 16
-
-
 def _distinct(raw: bytes, starts: Sequence[int]) -> list[int]:
     """Return of places with the same around them the first few."""
-    seen: dict[bytes, int] = {}
+    crowd = Crowd(raw, left=16, right=80, enough=16)
     out: list[int] = []
-    past, before = -1, -1
+    past = -1
     for at in starts:
-        if at < past:
-            continue
-        around = raw[max(0, at - 16) : at + 80]
-        times = seen.get(around, 0)
-        if times < _ENOUGH:
-            if len(seen) > 8192:
-                seen.clear()
-            seen[around] = times + 1
+        if at >= past and (past := crowd.past(at)) < 0:
+            crowd.nothing()
             out.append(at)
-        else:
-            past = repeated_until(raw, at, at - before, reach=96)
-        before = at
     return out
 
 
@@ -195,20 +183,15 @@ def _is_second_word(folded: bytes, begin: int) -> bool:
 def names_something(raw: bytes, starts: Sequence[int]) -> bool:
     """Return whether one of the words, in small letters or capitals, is part of a name after which a value may come."""
     past = -1
-    nothing: set[bytes] = set()
-    many, before = len(starts) > _CROWD, -1
+    crowd = Crowd(raw, left=24, right=160) if len(starts) > CROWD else None
     for at in starts:
         if at < past:
             continue
-        if many:
-            around = raw[at : at + 160] + raw[max(0, at - 24) : at]
-            if around in nothing:
-                past, before = repeated_until(raw, at, at - before, reach=192), at
+        if crowd is not None:
+            if (known := crowd.past(at)) >= 0:
+                past = known
                 continue
-            before = at
-            if len(nothing) > 4096:
-                nothing.clear()
-            nothing.add(around)
+            crowd.nothing()
         rest = _WORD_REST.match(raw, at)
         past = rest.end() if rest else at
         head = raw[max(0, at - 64) : at]
