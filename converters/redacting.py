@@ -25,6 +25,7 @@ from satchel.errors import NotFound, StoreError, TargetError, UsageError
 from satchel.events import Listener, Problem, Progress, ignore
 from satchel.manifest.target import FileTarget, PipeTarget
 from satchel.naming import terminal_line
+from satchel.redaction import media
 from satchel.redaction.explaining import described
 from satchel.redaction.placeholders import PLACEHOLDER, spelled
 from satchel.redaction.policy import Policy
@@ -109,7 +110,7 @@ def _clean(redactor: Redactor, source: TextFile, report: Report, hear: Hear) -> 
                 continue
             parts += (piece.text[at : max(at, place.start)], place.new)
             at = place.end
-            if place.rule == "media":
+            if place.rule == media.RULE:
                 report.media(source.session)
                 continue
             kind = "json" if place.names else "text"

@@ -7,7 +7,10 @@ from __future__ import annotations
 import base64
 import re
 
-__all__ = ["BASE64", "BEGINS", "SMALLEST", "is_media", "media_type"]
+from satchel.redaction.registry import Hit
+from satchel.redaction.spans import MEDIUM
+
+__all__ = ["BASE64", "BEGINS", "RULE", "SMALLEST", "is_media", "omitted"]
 
 _DATA_URI = re.compile(
     r"data:(?:image|audio|video|font|application)/[A-Za-z0-9.+-]{1,64}(?:;[a-z]{1,16}=[^;,]{1,64}){0,4};base64,"
@@ -35,6 +38,9 @@ _MAGIC: tuple[tuple[bytes, bytes | None, str], ...] = (
 )
 BEGINS = re.compile(rb"iVBORw0KGgo|/9j/|R0lGOD|UklGR|JVBERi0|T2dnU|SUQz|//[sv]|ZkxhQ|d09G|GkXfo|UEsDB|Qk[0-3]|SUkq|TU0A")
 """How base64 of media begins."""
+
+RULE = "media"
+"""What is reported where media are left out."""
 
 SMALLEST = 64
 """A shorter string is no media."""
@@ -64,8 +70,13 @@ def is_media(text: str, *, field: bool) -> bool:
     return False
 
 
-def media_type(text: str) -> tuple[str, int]:
-    """Return what kind of media a string is that is some, and how many bytes."""
+def omitted(text: str) -> Hit:
+    """Return what comes in the place of a string that is media: a note of the kind, and how many bytes they are."""
+    kind, size = _kind(text)
+    return Hit(0, len(text), RULE, MEDIUM, text, f"[omitted: {kind}, {size} bytes]")
+
+
+def _kind(text: str) -> tuple[str, int]:
     uri = _DATA_URI.match(text)
     body = text[uri.end() :] if uri is not None else text
     head = base64.b64decode(body[:64])

@@ -31,6 +31,7 @@ __all__ = [
     "Sieve",
     "applied",
     "edits",
+    "edits_of",
     "mode_of",
 ]
 
@@ -94,8 +95,9 @@ def applied(text: str, edits: Iterable[Edit]) -> str:
     return "".join(parts)
 
 
-def _edit(hit: Hit, names: Names) -> Edit:
-    return Edit(hit.start, hit.end, hit.new, hit, names)
+def edits_of(hits: Iterable[Hit], names: Names = ()) -> list[Edit]:
+    """Return the edits of a text that take out what was found in it."""
+    return [Edit(hit.start, hit.end, hit.new, hit, names) for hit in hits]
 
 
 _DEPTH = 6
@@ -118,7 +120,7 @@ def edits(text: str, sieve: Sieve, names: Names = (), mode: int = FULL, *, depth
     small = depth == 0 or (depth <= _DEPTH and len(text) <= _LARGEST)
     if (head == "{" or head == "[") and small and _is_json(text[begin:] if begin else text):
         return _Walk(text, sieve, depth).walk(begin, names)
-    return [_edit(hit, names) for hit in sieve.judge(text, names, mode)]
+    return edits_of(sieve.judge(text, names, mode), names)
 
 
 def _is_json(text: str) -> bool:
@@ -312,13 +314,13 @@ class _Walk:
             self._edits += self._lifted(found, said, begin, end)
 
     def _key(self, said: str, begin: int, end: int, names: Names) -> None:
-        found = [_edit(hit, names) for hit in self._judge(said, (), FULL)]
+        found = edits_of(self._judge(said, (), FULL), names)
         if found:
             self._edits += self._lifted(found, said, begin, end)
             self._changed_keys[begin] = applied(said, found)
 
     def _named(self, leaf: _Leaf, names: Names) -> None:
-        found = [_edit(hit, names) for hit in self._judge(leaf.text, names, NAMED)]
+        found = edits_of(self._judge(leaf.text, names, NAMED), names)
         if found:
             self._edits += self._lifted(found, leaf.text, leaf.begin, leaf.end)
 

@@ -18,13 +18,13 @@ from satchel.errors import JsonError, RedactionError, SatchelError
 from satchel.redaction.gate import Gate
 from satchel.redaction.looking import Look
 from satchel.redaction.marks import Marks, place_of
-from satchel.redaction.media import BEGINS, media_type
-from satchel.redaction.nested import FULL, NAMED, NUMBER, STRONG_ONLY, Edit, Sieve, applied, edits, mode_of
+from satchel.redaction.media import BEGINS, RULE, omitted
+from satchel.redaction.nested import FULL, NAMED, NUMBER, STRONG_ONLY, Edit, Sieve, applied, edits, edits_of, mode_of
 from satchel.redaction.parts import DATA, ColumnName, changed, exact, is_row, is_said_by, text_of, where
 from satchel.redaction.placeholders import spelled
 from satchel.redaction.registry import Forms, Hit, Registry
 from satchel.redaction.roles import Finder, Place, Policy, Report
-from satchel.redaction.spans import MEDIUM, STRONG, Span
+from satchel.redaction.spans import STRONG, Span
 from satchel.redaction.streams import Cut, Streams
 from satchel.redaction.tags import TagKey
 
@@ -38,7 +38,6 @@ _LONGEST_PLACE = 80
 _LONGEST_LINE = 128
 _KEY_LINE = re.compile(r"(?:(?<=\n\+)|(?<![A-Za-z0-9+/])(?!(?<=\n)\+))(?!b3BlbnNzaC1rZXk)[A-Za-z0-9+/]{48,76}(?![A-Za-z0-9+/])")
 """A line of base64 in a key, but for the first one of OpenSSH, which is the same in all of them."""
-_MEDIA_RULE = "media"
 
 
 class SecretRedactor:
@@ -71,7 +70,7 @@ class SecretRedactor:
         given = policy.given if policy is not None else {}
         self._least = min([6, *map(len, given)])
         drops = policy is not None and policy.drop_media
-        self._sieve = Sieve(self._judge, self._least, self._omitted if drops else None)
+        self._sieve = Sieve(self._judge, self._least, omitted if drops else None)
         self._quick = self._sieve._replace(places=False)
         order = [rule.id for rule in engine.rules.rules]
         self.registry = Registry(order=order, given=given, forms=forms, native=native)
@@ -308,7 +307,7 @@ class SecretRedactor:
         found = self._edits(record)
         for _, edit in found:
             hit = edit.hit
-            if hit.rule == _MEDIA_RULE:
+            if hit.rule == RULE:
                 continue
             self.registry.add(hit.value, hit.rule, hit.strength)
             if hit.strength >= STRONG and len(hit.value) > _LONGEST_LINE:
@@ -387,9 +386,9 @@ class SecretRedactor:
             if not odd and type(value) is str and self._is_idle(value, column, seen):
                 continue
             if odd and len(column) >= least:
-                found += [(ColumnName(column), edit) for edit in _of_hits(judge(column, (), FULL))]
+                found += [(ColumnName(column), edit) for edit in edits_of(judge(column, (), FULL))]
             if type(value) is int:
-                found += [(column, edit) for edit in _of_hits(judge(str(value), (column,), NUMBER))]
+                found += [(column, edit) for edit in edits_of(judge(str(value), (column,), NUMBER))]
             elif value is not None and type(value) is not float and type(value) is not bool:
                 found += [(column, edit) for edit in edits(text_of(value), sieve, (column,), mode_of(column))]
         return found
@@ -494,7 +493,7 @@ class SecretRedactor:
         self._learning, self._direct, self._hidden, self._cuts = False, True, True, ()
         self._aside = True
         try:
-            found = edits(text, self._sieve) if mode == FULL else _of_hits(self._judge(text, (), mode))
+            found = edits(text, self._sieve) if mode == FULL else edits_of(self._judge(text, (), mode))
             return applied(text, found) if found else text
         except SatchelError:
             raise
@@ -510,7 +509,7 @@ class SecretRedactor:
         session = self._shown.get(session, session)
         for edit in found:
             hit = edit.hit
-            if hit.rule == _MEDIA_RULE:
+            if hit.rule == RULE:
                 report.media(session)
                 continue
             report.found(
@@ -523,12 +522,3 @@ class SecretRedactor:
                 again=hit.again,
             )
         report.changed(session)
-
-    def _omitted(self, text: str) -> Hit | None:
-        """Return what comes in the place of a picture or the like."""
-        kind, size = media_type(text)
-        return Hit(0, len(text), _MEDIA_RULE, MEDIUM, text, f"[omitted: {kind}, {size} bytes]")
-
-
-def _of_hits(hits: Iterable[Hit]) -> list[Edit]:
-    return [Edit(hit.start, hit.end, hit.new, hit, ()) for hit in hits]
