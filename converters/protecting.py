@@ -65,8 +65,12 @@ class Protection:
                     subject=first.file,
                 )
 
-    def look(self, files: Sequence[tuple[str, str]]) -> list[second_opinion.Opinion]:
-        """Return what the scanners find in files, for a report on them."""
+    @property
+    def look(self) -> Callable[[Sequence[tuple[str, str]]], list[second_opinion.Opinion]] | None:
+        """What tells what the scanners find in files, for a report on them; None without scanners."""
+        return self._look if self.verifiers else None
+
+    def _look(self, files: Sequence[tuple[str, str]]) -> list[second_opinion.Opinion]:
         found = []
         for name in self.verifiers:
             said = second_opinion.ask(name, files)

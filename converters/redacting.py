@@ -12,21 +12,22 @@ import os
 import re
 import shutil
 import stat
-import sys
 import tempfile
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import IO, Any, BinaryIO, NamedTuple
 
-from satchel import jsontext
+from satchel import jsontext, standard_input
 from satchel.contracts import Gated, Record, Redactor, Scoped, Stream
 from satchel.errors import NotFound, StoreError, TargetError, UsageError
 from satchel.events import Listener, Problem, Progress, ignore
 from satchel.manifest.target import FileTarget, PipeTarget
 from satchel.naming import terminal_line
+from satchel.redaction import media
 from satchel.redaction.explaining import described
+from satchel.redaction.placeholders import PLACEHOLDER, spelled
 from satchel.redaction.policy import Policy
 from satchel.redaction.report import Report
 from satchel.second_opinion import Opinion
@@ -109,7 +110,7 @@ def _clean(redactor: Redactor, source: TextFile, report: Report, hear: Hear) -> 
                 continue
             parts += (piece.text[at : max(at, place.start)], place.new)
             at = place.end
-            if place.rule == "media":
+            if place.rule == media.RULE:
                 report.media(source.session)
                 continue
             kind = "json" if place.names else "text"
@@ -191,14 +192,14 @@ def redact_path(
     outcome = Outcome(report=report if report is not None else Report())
     run = _Run(redactor, outcome, force=force, copy_binary=copy_binary, hear=hear, examine=examine, listen=listen)
     with _located(path) as (found, name):
-        if stat.S_ISDIR(os.stat(found).st_mode):
+        if isinstance(found, Path) and found.is_dir():
             if in_place:
                 run.folder(found, found)
             elif isinstance(output, str | os.PathLike):
                 run.folder(found, Path(output))
             else:
                 raise UsageError(f"{name} is a folder: name a folder to write into, with -o, or say --in-place", subject=name)
-        elif in_place:
+        elif in_place and isinstance(found, Path):
             run.file(found, found, name, alone=True)
         elif output is None:
             raise UsageError("name an output, or say --in-place")
@@ -246,8 +247,8 @@ def scan_path(
     """
     outcome = Outcome(report=report if report is not None else Report())
     run = _Run(redactor, outcome, hear=hear, listen=listen)
-    with _located(path) as (found, name):
-        if stat.S_ISDIR(os.stat(found).st_mode):
+    with _located(path, named=opinions is not None) as (found, name):
+        if isinstance(found, Path) and found.is_dir():
             run.folder(found, None)
         else:
             run.file(found, None, name, alone=True)
@@ -260,12 +261,9 @@ def explained(finding: Finding, policy: Policy | None = None) -> str:
     """Return a finding as one line; with a policy it says why."""
     where = f"{finding.file}:{finding.line}:{finding.column}"
     under = f" under {finding.name}" if finding.name else ""
-    tag = f" [REDACTED:{finding.rule}:{finding.tag}]" if finding.tag else ""
-    line = (
-        f"{where}: {finding.rule} ({finding.strength}, {finding.length} characters){under}{tag}"
-        if finding.tag
-        else f"{where}: {finding.rule}"
-    )
+    line = f"{where}: {finding.rule}"
+    if finding.tag:
+        line += f" ({finding.strength}, {finding.length} characters){under} {spelled(finding.rule, finding.tag)}"
     if policy is not None:
         why = "known from another place in this file; " if finding.again else ""
         line += f": {why}{described(finding.rule, policy)}"
@@ -278,8 +276,13 @@ def is_folder(path: str | os.PathLike[str]) -> bool:
 
 
 @contextmanager
-def _located(path: str | os.PathLike[str]) -> Generator[tuple[Path, str]]:
-    """Give the file that a name means, and how it is called; standard input is kept in a private file meanwhile."""
+def _located(path: str | os.PathLike[str], *, named: bool = False) -> Generator[tuple[Path | IO[bytes], str]]:
+    """
+    Give the file that a name means, and how it is called; standard input is kept in a private file meanwhile.
+
+    Args:
+        named: Other programs look at the file, so that it needs a path.
+    """
     if os.fspath(path) != "-":
         found = Path(os.path.expanduser(path))
         try:
@@ -294,15 +297,8 @@ def _located(path: str | os.PathLike[str]) -> Generator[tuple[Path, str]]:
             )
         yield found, os.fspath(path)
         return
-    if sys.stdin is None or sys.stdin.isatty():
-        raise UsageError("- reads standard input, and that is a terminal: pipe a file into it")
-    handle, kept = tempfile.mkstemp(prefix="satchel-stdin-")
-    try:
-        with os.fdopen(handle, "wb") as spool:
-            shutil.copyfileobj(sys.stdin.buffer, spool, 1 << 20)
-        yield Path(kept), "-"
-    finally:
-        os.unlink(kept)
+    with standard_input.named(asked="-") if named else standard_input.nameless(asked="-") as kept:
+        yield kept, "-"
 
 
 class _Run:
@@ -341,7 +337,7 @@ class _Run:
     def safe(self, name: str) -> str:
         """Return a file's name without what is secret in it; a placeholder there is spelled so that every system takes it."""
         clean = self._redactor.text(name)
-        return name if clean == name else re.sub(r"\[REDACTED:([a-z0-9-]+):([0-9a-f]+)\]", r"REDACTED-\1-\2", clean)
+        return name if clean == name else PLACEHOLDER.sub(r"REDACTED-\1-\2", clean)
 
     def folder(self, folder: Path, output: Path | None) -> None:
         """Go through all files of a folder, by name; links are not followed."""
@@ -388,7 +384,7 @@ class _Run:
         name = self._redactor.text(name)
         self._listen(Problem(name, f"left out: {why}", "loss" if lost else "warning", lost))
 
-    def file(self, path: Path, output: Path | BinaryIO | None, name: str, *, alone: bool = False) -> None:
+    def file(self, path: Path | IO[bytes], output: Path | BinaryIO | None, name: str, *, alone: bool = False) -> None:
         """Redact one file to a path, a stream, or only look; one that is `alone` has to be a text. Raises StoreError."""
         try:
             source = TextFile(path, self._redactor.text(name))
@@ -412,7 +408,8 @@ class _Run:
                 pass
             self._outcome.files += 1
             source.check()
-            self._seen.append((source.name, os.fspath(path)))
+            if isinstance(path, Path):
+                self._seen.append((source.name, os.fspath(path)))
             return
         if isinstance(output, Path):
             self._into_file(source, output, in_place=output == path)

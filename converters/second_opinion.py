@@ -18,13 +18,13 @@ from typing import Any, NamedTuple
 
 from satchel import jsontext
 from satchel.errors import JsonError, RedactionError, UsageError
+from satchel.redaction.placeholders import PLACEHOLDER
 
 __all__ = ["VERIFIERS", "Opinion", "ask", "found_program"]
 
 VERIFIERS = ("gitleaks", "betterleaks", "trufflehog")
 
 _PATIENCE = 3600.0
-_PLACEHOLDER = re.compile(r"\[REDACTED:[a-z0-9-]{1,64}:[0-9a-f]{6}\]")
 _WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9_. -]{0,63}")
 
 
@@ -107,7 +107,7 @@ def _of_gitleaks(program: str, folder: Path, report: Path, environ: Mapping[str,
 
 def _gitleaks(said: Any) -> Iterator[Opinion]:
     for entry in said or ():
-        if not any(_PLACEHOLDER.search(str(entry.get(key, ""))) for key in ("Secret", "Match")):
+        if not any(PLACEHOLDER.search(str(entry.get(key, ""))) for key in ("Secret", "Match")):
             yield Opinion(_word(entry.get("RuleID")), str(entry.get("File", "")), _line(entry.get("StartLine")))
 
 
@@ -121,7 +121,7 @@ def _of_trufflehog(program: str, folder: Path, report: Path, environ: Mapping[st
 
 def _trufflehog(said: list[Any]) -> Iterator[Opinion]:
     for entry in said:
-        if "DetectorName" in entry and not any(_PLACEHOLDER.search(str(entry.get(key, ""))) for key in ("Raw", "RawV2")):
+        if "DetectorName" in entry and not any(PLACEHOLDER.search(str(entry.get(key, ""))) for key in ("Raw", "RawV2")):
             place = (((entry.get("SourceMetadata") or {}).get("Data") or {}).get("Filesystem")) or {}
             yield Opinion(_word(entry["DetectorName"]), str(place.get("file", "")), _line(place.get("line")))
 

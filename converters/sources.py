@@ -7,7 +7,6 @@ from __future__ import annotations
 import errno
 import os
 import stat
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from importlib import import_module
@@ -247,13 +246,12 @@ def _of_folder(path: Path) -> list[Source]:
 
 def _from_stdin() -> Source:
     """Keep standard input in a private file, since a store is read more than once."""
-    if sys.stdin is None or sys.stdin.isatty():
-        raise UsageError("--from - reads standard input, and that is a terminal: pipe a file into it")
     import atexit
-    import shutil
     import tempfile
 
-    folder = Path(tempfile.mkdtemp(prefix=_STDIN))
+    from satchel.standard_input import PREFIX, copy_into
+
+    folder = Path(tempfile.mkdtemp(prefix=PREFIX))
     if not _SPOOLED:
         # Whoever uses the library forgets it no later than at the end.
         atexit.register(forget_stdin)
@@ -261,7 +259,7 @@ def _from_stdin() -> Source:
     path = folder / "stdin"
     try:
         with path.open("xb") as spool:
-            shutil.copyfileobj(sys.stdin.buffer, spool, 1 << 20)
+            copy_into(spool, asked="--from -")
         reader = registry.detect(path)
         # Readers and copies go by names where a log does not say whose it is, and equal input shall give equal output.
         own = reader.own_name(path) if isinstance(reader, Naming) else None
@@ -272,7 +270,6 @@ def _from_stdin() -> Source:
         raise StoreError(f"standard input can't be kept for reading: {error.strerror}", subject="-") from error
 
 
-_STDIN = "satchel-stdin-"
 _SPOOLED: list[Path] = []
 
 

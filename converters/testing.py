@@ -30,7 +30,7 @@ from satchel.errors import NotFound
 from satchel.events import ignore
 from satchel.formats.model import Message
 from satchel.formats.parted import rows
-from satchel.pipeline import View
+from satchel.session_views import View
 
 __all__ = ["MemoryStream", "MemoryTarget", "ReaderContract", "WriterContract"]
 

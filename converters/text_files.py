@@ -47,8 +47,17 @@ def _packing(head: bytes) -> Packing:
     return "gzip" if head.startswith(b"\x1f\x8b") else "zstd" if head.startswith(b"\x28\xb5\x2f\xfd") else ""
 
 
-def _opened(stack: ExitStack, path: Path, packing: Packing) -> IO[bytes]:
-    raw = stack.enter_context(io.BufferedReader(open_regular(path), 1 << 20))
+def _bare(path: Path | IO[bytes]) -> io.FileIO:
+    """Open a file at its beginning; of one that is open already one reader at a time."""
+    if isinstance(path, Path):
+        return open_regular(path)
+    file = io.FileIO(os.dup(path.fileno()), "rb")
+    file.seek(0)
+    return file
+
+
+def _opened(stack: ExitStack, path: Path | IO[bytes], packing: Packing) -> IO[bytes]:
+    raw = stack.enter_context(io.BufferedReader(_bare(path), 1 << 20))
     if packing == "gzip":
         return stack.enter_context(io.BufferedReader(gzip.GzipFile(fileobj=raw), 1 << 20))
     if packing == "zstd":
@@ -72,12 +81,12 @@ class TextFile:
         mode: Its permissions.
     """
 
-    def __init__(self, path: Path, name: str) -> None:
-        self.path = path
+    def __init__(self, path: Path | IO[bytes], name: str) -> None:
+        self._path = path
         self.name = name
         # A report says nothing of the folders above.
         self.session = name if not os.path.isabs(name) and not name.startswith("..") else os.path.basename(name)
-        with open_regular(path) as file:
+        with _bare(path) as file:
             found = os.fstat(file.fileno())
             self.packing: Packing = _packing(file.read(4))
         self.mode = stat.S_IMODE(found.st_mode)
@@ -90,7 +99,7 @@ class TextFile:
 
     def _head(self) -> bytes:
         with ExitStack() as stack:
-            return _read(_opened(stack, self.path, self.packing), _HEAD, self.name)
+            return _read(_opened(stack, self._path, self.packing), _HEAD, self.name)
 
     def _is_document(self, head: bytes) -> bool:
         """Return whether the file is one JSON text over several lines."""
@@ -102,19 +111,19 @@ class TextFile:
         if is_json(first):
             return False
         with ExitStack() as stack:
-            data = _read(_opened(stack, self.path, self.packing), _DOCUMENT + 1, self.name)
+            data = _read(_opened(stack, self._path, self.packing), _DOCUMENT + 1, self.name)
         return len(data) <= _DOCUMENT and is_json(data)
 
     def check(self) -> None:
         """Raise StoreChanged where the file is not what it was."""
-        found = os.stat(self.path)
+        found = os.stat(self._path if isinstance(self._path, Path) else self._path.fileno())
         if (found.st_ino, found.st_size, found.st_mtime_ns) != self._print:
             raise StoreChanged(f"{self.name} changed while it was read: nothing of it was written; run again", subject=self.name)
 
     def data(self) -> Iterator[bytes]:
         """Yield the file's own bytes, packed as they are."""
         with ExitStack() as stack:
-            file = _opened(stack, self.path, "")
+            file = _opened(stack, self._path, "")
             while data := _read(file, 1 << 20, self.name):
                 yield data
 
@@ -123,7 +132,7 @@ class TextFile:
         errors = "surrogateescape" if self.encoding == "utf-8" else "surrogatepass"
         decoder = codecs.getincrementaldecoder(self.encoding)(errors)
         with ExitStack() as stack:
-            file = _opened(stack, self.path, self.packing)
+            file = _opened(stack, self._path, self.packing)
             while data := _read(file, 1 << 20, self.name):
                 yield decoder.decode(data)
             yield decoder.decode(b"", True)

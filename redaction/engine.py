@@ -14,20 +14,20 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
 
 from satchel.redaction import named
+from satchel.redaction.crowds import CROWD, Crowd
 from satchel.redaction.encodings import decoded, encoded_literals, run_around
-from satchel.redaction.literals import Hits, finder, repeated_until
+from satchel.redaction.literals import Hits, finder
+from satchel.redaction.names import KINDS, WORDS
 from satchel.redaction.opening import naming, opener
+from satchel.redaction.placeholders import PLACEHOLDER
 from satchel.redaction.rules import Rule, RuleSet
 from satchel.redaction.spans import STRONG, Span, merged
 from satchel.redaction.views import View, around, concealing, disguised, hides, hides_in_codes, sliced, views
 from satchel.redaction.wraps import joined
 
-__all__ = ["MASK", "Engine"]
+__all__ = ["Engine"]
 
-MASK = re.compile(r"\[REDACTED:[a-z0-9-]{1,64}:[0-9a-f]{6}\]")
-"""A placeholder; what stands in one is never looked at, so that redacting twice changes nothing."""
-
-_NAMED_KINDS = frozenset(named.KINDS)
+_NAMED_KINDS = frozenset(KINDS)
 _WINDOW = 1 << 20
 _OVERLAP = 16 << 10
 
@@ -51,10 +51,10 @@ class Engine:
                     self._by_literal.append([])
                 if rule not in self._by_literal[at]:
                     self._by_literal[at].append(rule)
-        for word in named.WORDS:
+        for word in WORDS:
             if numbers.setdefault(word, len(numbers)) == len(self._by_literal):
                 self._by_literal.append([])
-        self._words = frozenset(numbers[word] for word in named.WORDS)
+        self._words = frozenset(numbers[word] for word in WORDS)
         # The surest rules: what an output is searched for.
         self._sure = [[rule for rule in rules if rule.strength == STRONG and rule.solid] for rules in self._by_literal]
         # What their tokens begin with, as it stands in base64 and hex.
@@ -176,7 +176,7 @@ class Engine:
             spans.extend(named.values(text, words, again))
         for number, starts in hits.items():
             rules = self._by_literal[number]
-            if len(starts) > _CROWD:
+            if len(starts) > CROWD:
                 spans.extend(_crowded(rules, text, starts, again))
             else:
                 for rule in rules:
@@ -240,7 +240,7 @@ class Engine:
 
     def look(self, texts: Sequence[str]) -> dict[int, tuple[int, Hits | None]]:
         """
-        Say of texts what `opens` says of what is serialised, and where in them something may be: by number, for those it may be in.
+        Say of texts what `opens` says of what is serialised, and where in them something may be; by number, those it may be in.
 
         What is found in one, or in a string of the JSON that it is, stands at one of these places: for nothing else has `find` to
         look. They are None where that cannot be told.
@@ -310,7 +310,7 @@ class Engine:
         """
         for index, starts in self._scan_sure(data.lower()).items():
             look = self._openers[self._sure_numbers[index]]
-            if len(starts) > _CROWD and not look(data, starts):
+            if len(starts) > CROWD and not look(data, starts):
                 continue
             for rule in self._sure[self._sure_numbers[index]]:
                 past = -1
@@ -458,27 +458,19 @@ def _crowded(rules: Sequence[Rule], text: str, starts: Sequence[int], again: lis
     rules = [rule for rule in rules if not rule.search]
     if not rules:
         return
-    nothing: dict[str, int] = {}
-    past, before = -1, -1
+    crowd = Crowd(text, left=16, right=80, enough=16)
+    past = -1
     for at in starts:
         if at < past:
             continue
-        around = text[max(0, at - 16) : at + 80]
-        failed = nothing.get(around, 0)
-        if failed >= _ENOUGH:
-            past, before = repeated_until(text, at, at - before, reach=96), at
+        past = crowd.past(at)
+        if past >= 0:
             continue
-        before = at
         found = [span for rule in rules for span in _rule_matches(rule, text, (at,), again)]
         if found:
             yield from found
-            continue
-        if len(nothing) > 8192:
-            nothing.clear()
-        nothing[around] = failed + 1
-
-
-_CROWD, _ENOUGH = 64, 16
+        else:
+            crowd.nothing()
 
 
 _MANY = 1024
@@ -520,5 +512,5 @@ def _outside_masks(text: str, spans: list[Span]) -> list[Span]:
     """Take placeholders out of spans: what is redacted already stays as it is."""
     if "[REDACTED:" not in text:
         return spans
-    masks = [match.span() for match in MASK.finditer(text)]
+    masks = [match.span() for match in PLACEHOLDER.finditer(text)]
     return [span for span in spans if not any(start < span.end and span.start < end for start, end in masks)]

@@ -15,6 +15,7 @@ from typing import Protocol
 from satchel.contracts import Stream, Target
 from satchel.errors import JsonError, RedactionError
 from satchel.jsontext import loads
+from satchel.redaction import media
 from satchel.redaction.nested import Sieve, edits
 from satchel.redaction.registry import Hit, Registry
 from satchel.redaction.spans import STRONG, Span
@@ -27,7 +28,6 @@ _BEHIND = 8 << 10
 _PIECE = 1 << 20
 _BASE64 = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/="
 _BASE64_RUN = re.compile(rb"[A-Za-z0-9+/]*={0,2}")
-_MEDIA = re.compile(rb"iVBORw0KGgo|/9j/|R0lGOD|UklGR|JVBERi0|T2dnU|SUQz|//[sv]|ZkxhQ|d09G|GkXfo|UEsDB|Qk[0-3]|SUkq|TU0A")
 _LONGEST = 1 << 20
 _QUOTES = 4096
 _REST_OF_STRING = re.compile(rb'[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
@@ -128,8 +128,8 @@ class Gate:
         """Return whether a piece ends within base64 of media, so that what follows belongs to it."""
         run = len(data.rstrip(_BASE64))
         if run == 0:
-            return begins or _MEDIA.match(data) is not None
-        return _MEDIA.match(data, run) is not None
+            return begins or media.BEGINS.match(data) is not None
+        return media.BEGINS.match(data, run) is not None
 
     def text(self, text: bytes, name: str, /) -> bytes:
         """Return a text that is written as a whole, once it is searched. Raises RedactionError."""
@@ -168,7 +168,7 @@ def _in_media(data: bytes, at: int, *, begins: bool) -> bool:
     match = _BASE64_RUN.match(data, begin)
     if match is None or match.end() <= at or match.end() - begin < _LONG:
         return False
-    return (begin == 0 and begins) or _MEDIA.match(data, begin) is not None
+    return (begin == 0 and begins) or media.BEGINS.match(data, begin) is not None
 
 
 class GatedStream:

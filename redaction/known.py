@@ -19,6 +19,7 @@ from urllib.parse import unquote
 from satchel import jsontext
 from satchel.errors import JsonError, UsageError
 from satchel.redaction.checks import entropy, is_placeholder
+from satchel.redaction.given_files import text_of_file
 
 __all__ = ["KIND", "Secret", "from_environment", "from_file", "from_hermes", "is_sensitive"]
 
@@ -26,7 +27,6 @@ KIND = "known-secret"
 """What stands in the placeholder of such a value, where no rule knows better."""
 
 _SHORTEST = 6
-_MOST_BYTES = 4 << 20
 _HOLDS = re.compile(
     r"(?:^|_)(?:token|secret|passw(?:or)?d|passwd|pwd|pass|passphrase|api_?key|apikey|key|credentials?|auth|bearer|private|cookie|dsn|pat)"
     r"(?:_|$|\d)"
@@ -77,19 +77,7 @@ def from_file(path: str | os.PathLike[str]) -> list[Secret]:
     Raises:
         UsageError: It can't be read, or nothing in it can be a secret; the message shows none of it.
     """
-    try:
-        with open(path, "rb") as file:
-            data = file.read(_MOST_BYTES + 1)
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or "its name makes no sense"
-        raise UsageError(f"{os.fspath(path)} can't be read: {reason}", subject=path) from error
-    if len(data) > _MOST_BYTES:
-        raise UsageError(f"{os.fspath(path)} is larger than {_MOST_BYTES >> 20} MB", subject=path)
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise UsageError(f"{os.fspath(path)} is not a text in UTF-8", subject=path) from None
-    found = list(_unique(_of_text(text)))
+    found = list(_unique(_of_text(text_of_file(path))))
     if not found:
         raise UsageError(f"nothing in {os.fspath(path)} can be a secret (of {_SHORTEST} characters at least)", subject=path)
     return found

@@ -5,10 +5,11 @@ Finds many literals at once: with ahocorasick-rs where it is installed, else wit
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, AnyStr
 
-__all__ = ["Hits", "finder", "repeated_until"]
+__all__ = ["Hits", "finder"]
 
 Hits = dict[int, list[int]]
 """Where each literal that occurs starts, by its number: positions in rising order."""
@@ -37,7 +38,7 @@ def finder(literals: Sequence[AnyStr], *, native: bool = True, brief: bool = Fal
             find = kind(literals, implementation=how).find_matches_as_indexes
 
             def scan(text: AnyStr) -> Hits:
-                hits: Hits = {}
+                hits: Hits = defaultdict(list)
                 given: Any = text
                 try:
                     found = find(given, overlapping=True)
@@ -45,29 +46,11 @@ def finder(literals: Sequence[AnyStr], *, native: bool = True, brief: bool = Fal
                     # The library has no form for half a surrogate pair; no literal has one.
                     found = find(_HALVES.sub("\ufffd", given), overlapping=True)
                 for number, start, _ in found:
-                    if number in hits:
-                        hits[number].append(start)
-                    else:
-                        hits[number] = [start]
+                    hits[number].append(start)
                 return hits
 
             return scan
     return _plain(literals)
-
-
-def repeated_until(text: AnyStr, at: int, period: int, *, reach: int) -> int:
-    """
-    Return up to where what stands at a place of a text is repeated again and again, less `reach`; the place itself where it is
-    not.
-
-    Args:
-        period: After how many characters it begins again.
-    """
-    end, size = at, 1024
-    while period > 0 and len(piece := text[end : end + size]) == size and piece == text[end + period : end + period + size]:
-        end += size
-        size = min(2 * size, 1 << 16)
-    return max(at, end - reach)
 
 
 def _plain(literals: Sequence[AnyStr]) -> Callable[[AnyStr], Hits]:
@@ -88,14 +71,11 @@ def _plain(literals: Sequence[AnyStr]) -> Callable[[AnyStr], Hits]:
     find: Callable[[AnyStr], Iterator[re.Match[AnyStr]]] = re.compile(pattern).finditer
 
     def scan(text: AnyStr) -> Hits:
-        hits: Hits = {}
+        hits: Hits = defaultdict(list)
         for match in find(text):
             start = match.start()
             for number in shorter[match[1]]:
-                if number in hits:
-                    hits[number].append(start)
-                else:
-                    hits[number] = [start]
+                hits[number].append(start)
         return hits
 
     return scan

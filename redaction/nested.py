@@ -17,6 +17,8 @@ from typing import NamedTuple
 
 from satchel.errors import JsonError
 from satchel.jsontext import loads
+from satchel.redaction.commonplace import words
+from satchel.redaction.media import BASE64, SMALLEST, is_media
 from satchel.redaction.registry import Hit
 
 __all__ = [
@@ -29,8 +31,7 @@ __all__ = [
     "Sieve",
     "applied",
     "edits",
-    "is_media",
-    "media_type",
+    "edits_of",
     "mode_of",
 ]
 
@@ -99,8 +100,9 @@ def applied(text: str, edits: Iterable[Edit]) -> str:
     return "".join(parts)
 
 
-def _edit(hit: Hit, names: Names) -> Edit:
-    return Edit(hit.start, hit.end, hit.new, hit, names)
+def edits_of(hits: Iterable[Hit], names: Names = ()) -> list[Edit]:
+    """Return the edits of a text that take out what was found in it."""
+    return [Edit(hit.start, hit.end, hit.new, hit, names) for hit in hits]
 
 
 _DEPTH = 6
@@ -123,7 +125,7 @@ def edits(text: str, sieve: Sieve, names: Names = (), mode: int = FULL, *, depth
     small = depth == 0 or (depth <= _DEPTH and len(text) <= _LARGEST)
     if (head == "{" or head == "[") and small and _is_json(text[begin:] if begin else text):
         return _Walk(text, sieve, depth).walk(begin, names)
-    return [_edit(hit, names) for hit in sieve.judge(text, names, mode)]
+    return edits_of(sieve.judge(text, names, mode), names)
 
 
 def _is_json(text: str) -> bool:
@@ -144,16 +146,12 @@ _ID = re.compile(
 )
 
 
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
-_CIPHERS = _words(
+_CIPHERS = words(
     """signature encrypted_content thoughtSignature thought_signature encrypted_reasoning reasoning_signature
     redacted_thinking"""
 )
-_MEDIA = _words("data url image_url uri src source file_data b64_json audio image blob base64 bytes result partial_image_b64")
-_SCHEMA = _words("type title description format default enum const example examples pattern $ref")
+_MEDIA = words("data url image_url uri src source file_data b64_json audio image blob base64 bytes result partial_image_b64")
+_SCHEMA = words("type title description format default enum const example examples pattern $ref")
 _PLAIN, _IS_ID, _IS_CIPHER, _IS_MEDIA = 0, 1, 2, 3
 _kinds: dict[str, int] = {}
 
@@ -171,69 +169,6 @@ def _kind(name: str) -> int:
 def mode_of(name: str) -> int:
     """Return how a string under a name is judged."""
     return STRONG_ONLY if _kind(name) in (_IS_ID, _IS_CIPHER) else FULL
-
-
-# ---------------------------------------------------------------------------------------------------------- media
-
-_DATA_URI = re.compile(
-    r"data:(?:image|audio|video|font|application)/[A-Za-z0-9.+-]{1,64}(?:;[a-z]{1,16}=[^;,]{1,64}){0,4};base64,"
-)
-_BASE64 = re.compile(r"[A-Za-z0-9+/]+={0,2}\Z")
-_MAGIC: tuple[tuple[bytes, bytes | None, str], ...] = (
-    (b"\x89PNG\r\n\x1a\n", b"IEND\xaeB`\x82", "image/png"),
-    (b"\xff\xd8\xff", b"\xff\xd9", "image/jpeg"),
-    (b"GIF87a", b";", "image/gif"),
-    (b"GIF89a", b";", "image/gif"),
-    (b"RIFF", None, "image/webp"),
-    (b"%PDF-", None, "application/pdf"),
-    (b"OggS", None, "audio/ogg"),
-    (b"ID3", None, "audio/mpeg"),
-    (b"\xff\xfb", None, "audio/mpeg"),
-    (b"fLaC", None, "audio/flac"),
-    (b"wOFF", None, "font/woff"),
-    (b"wOF2", None, "font/woff2"),
-    (b"\x1aE\xdf\xa3", None, "video/webm"),
-    (b"PK\x03\x04", None, "application/zip"),
-    (b"BM", None, "image/bmp"),
-    (b"II*\0", None, "image/tiff"),
-    (b"MM\0*", None, "image/tiff"),
-)
-_SMALLEST = 64
-
-
-def is_media(text: str, *, field: bool) -> bool:
-    """
-    Return whether a string is a picture, a sound or a document in base64, by where it stands and by its bytes.
-
-    Args:
-        field: It stands under a name that media stand under; else only a data URI is one.
-    """
-    uri = _DATA_URI.match(text) if text.startswith("data:") else None
-    if uri is None and not field:
-        return False
-    body = text[uri.end() :] if uri is not None else text
-    if len(body) < _SMALLEST or len(body) % 4 or not _BASE64.match(body):
-        return False
-    head, tail = base64.b64decode(body[:64]), base64.b64decode(body[-64:])
-    for magic, end, _ in _MAGIC:
-        if head.startswith(magic):
-            if magic == b"RIFF":
-                size = len(body) * 3 // 4 - body[-2:].count("=")
-                # A picture ends where it says; what is behind it may be anything.
-                return head[8:12] != b"WEBP" or int.from_bytes(head[4:8], "little") + 8 in (size, size + 1)
-            return end is None or tail.endswith(end)
-    return False
-
-
-def media_type(text: str) -> tuple[str, int]:
-    """Return what kind of media a string is that is some, and how many bytes."""
-    uri = _DATA_URI.match(text)
-    body = text[uri.end() :] if uri is not None else text
-    head = base64.b64decode(body[:64])
-    size = len(body) * 3 // 4 - body[-2:].count("=")
-    if head.startswith(b"RIFF") and head[8:12] != b"WEBP":
-        return "audio/wav", size
-    return next((kind for magic, _, kind in _MAGIC if head.startswith(magic)), "media"), size
 
 
 # ---------------------------------------------------------------------------------------------------------- the walk
@@ -376,7 +311,7 @@ class _Walk:
         mode = FULL
         if kind in (_IS_ID, _IS_CIPHER):
             mode = STRONG_ONLY
-        elif len(said) >= _SMALLEST and is_media(said, field=kind == _IS_MEDIA):
+        elif len(said) >= SMALLEST and is_media(said, field=kind == _IS_MEDIA):
             hit = self._sieve.media(said) if self._sieve.media is not None else None
             if hit is not None:
                 self._edits.append(Edit(begin, end, hit.new, hit, names))
@@ -399,13 +334,13 @@ class _Walk:
             self._edits += self._lifted(found, said, begin, end)
 
     def _key(self, said: str, begin: int, end: int, names: Names) -> None:
-        found = [_edit(hit, names) for hit in self._judge(said, (), FULL)]
+        found = edits_of(self._judge(said, (), FULL), names)
         if found:
             self._edits += self._lifted(found, said, begin, end)
             self._changed_keys[begin] = applied(said, found)
 
     def _named(self, leaf: _Leaf, names: Names) -> None:
-        found = [_edit(hit, names) for hit in self._judge(leaf.text, names, NAMED)]
+        found = edits_of(self._judge(leaf.text, names, NAMED), names)
         if found:
             self._edits += self._lifted(found, leaf.text, leaf.begin, leaf.end)
 
@@ -494,7 +429,7 @@ def _without_overlaps(edits: list[Edit]) -> list[Edit]:
 
 def _text_in(said: str) -> str | None:
     """Return the text that base64 stands for, None where it is none."""
-    if len(said) % 4 or not _BASE64.match(said):
+    if len(said) % 4 or not BASE64.match(said):
         return None
     try:
         return base64.b64decode(said, validate=True).decode()

@@ -11,14 +11,14 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from satchel.redaction import named
-from satchel.redaction.literals import repeated_until
+from satchel.redaction.crowds import CROWD, Crowd
+from satchel.redaction.names import SPACED, VERBS, judged
 from satchel.redaction.rules import Rule
 
 __all__ = ["Opener", "naming", "opener"]
 
 Opener = Callable[[bytes, Sequence[int]], Iterable[int]]
-"""Takes serialised text and where a literal stands in it, and says at which of these places it may be part of what is looked for."""
+"""Takes serialised text and where a literal stands in it, and says at which of these places it may be part of a finding."""
 
 # A token may go on behind an escape, a code or a line's end, where its pattern cannot follow.
 _GOES_ON = re.compile(
@@ -47,7 +47,7 @@ def opener(literal: str, rules: Iterable[Rule]) -> Opener:
             sure = None in gates
         if sure:
             return starts
-        if len(starts) > _CROWD:
+        if len(starts) > CROWD:
             return starts if any(is_worth(raw, at, known) for at in _distinct(raw, starts)) else ()
         return [at for at in starts if is_worth(raw, at, known)]
 
@@ -71,27 +71,15 @@ def opener(literal: str, rules: Iterable[Rule]) -> Opener:
     return look
 
 
-_CROWD, _ENOUGH = 64, 16
-
-
 def _distinct(raw: bytes, starts: Sequence[int]) -> list[int]:
     """Return of places with the same around them the first few."""
-    seen: dict[bytes, int] = {}
+    crowd = Crowd(raw, left=16, right=80, enough=16)
     out: list[int] = []
-    past, before = -1, -1
+    past = -1
     for at in starts:
-        if at < past:
-            continue
-        around = raw[max(0, at - 16) : at + 80]
-        times = seen.get(around, 0)
-        if times < _ENOUGH:
-            if len(seen) > 8192:
-                seen.clear()
-            seen[around] = times + 1
+        if at >= past and (past := crowd.past(at)) < 0:
+            crowd.nothing()
             out.append(at)
-        else:
-            past = repeated_until(raw, at, at - before, reach=96)
-        before = at
     return out
 
 
@@ -191,23 +179,19 @@ _BEFORE = re.compile(rb"(?i)\d[^\n\\]{0,120} (?:as|is|for|a|<-|\xe2\x86\x90|\\+u
 
 def _is_second_word(folded: bytes, begin: int) -> bool:
     words = folded[max(0, begin - 24) : begin].replace(b"\\n", b" ").split()
-    return bool(words) and words[-1].lstrip(b"*_`\"'(\\").decode("utf-8", "replace").lower() in named.SPACED
+    return bool(words) and words[-1].lstrip(b"*_`\"'(\\").decode("utf-8", "replace").lower() in SPACED
 
 
 def naming(raw: bytes, starts: Sequence[int]) -> Iterator[int]:
     """Yield where the words, in small letters or capitals, are part of a name after which a value may come; each name once."""
     past = -1
-    nothing: set[bytes] = set()
-    many, before = len(starts) > _CROWD, -1
+    crowd = Crowd(raw, left=24, right=160) if len(starts) > CROWD else None
     for at in starts:
         if at < past:
             continue
-        if many:
-            around = raw[at : at + 160] + raw[max(0, at - 24) : at]
-            if around in nothing:
-                past, before = repeated_until(raw, at, at - before, reach=192), at
-                continue
-            before = at
+        if crowd is not None and (known := crowd.past(at)) >= 0:
+            past = known
+            continue
         rest = _WORD_REST.match(raw, at)
         past = rest.end() if rest else at
         head = raw[max(0, at - 64) : at]
@@ -216,10 +200,8 @@ def naming(raw: bytes, starts: Sequence[int]) -> Iterator[int]:
         past = begin + len(identifier)
         if _names(raw, at, begin, past, identifier):
             yield at
-        elif many:
-            if len(nothing) > 4096:
-                nothing.clear()
-            nothing.add(around)
+        elif crowd is not None:
+            crowd.nothing()
 
 
 def _names(raw: bytes, at: int, begin: int, past: int, identifier: str) -> bool:
@@ -227,19 +209,17 @@ def _names(raw: bytes, at: int, begin: int, past: int, identifier: str) -> bool:
     if not identifier or raw[at] > 127 or raw[at] == 92 or identifier[-1:] == " ":
         # A word of another writing.
         return _DIGIT_NEAR.match(raw, at) is not None
-    name = named.judged(identifier)
+    name = judged(identifier)
     if (name is None or name.klass == "weak") and raw[begin - 1 : begin] == b"\\" and identifier[0] in "nrt":
         # What is before it is the end of an escape.
         begin, identifier = begin + 1, identifier[1:]
-        name = named.judged(identifier)
+        name = judged(identifier)
     if name is None:
         return raw[at : at + 3].lower() == b"mot"
     sign = _SIGN.match(raw, past)
     if sign is not None:
         return name.klass != "weak" or _LONG.match(raw, sign.end()) is not None
-    if name.klass == "weak" and identifier not in named.VERBS:
-        return False
-    if identifier in named.VERBS and not _is_second_word(raw, begin):
+    if (name.klass == "weak" and identifier not in VERBS) or (identifier in VERBS and not _is_second_word(raw, begin)):
         return False
     return (
         _PAIR.search(raw, max(0, begin - 32), begin) is not None

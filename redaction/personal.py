@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Protocol
 
 from satchel.redaction import commonplace
+from satchel.redaction.placeholders import spelled
 from satchel.redaction.spans import MEDIUM, Span, merged
 
 __all__ = ["KINDS", "PACKS", "Pack", "packs", "placeholder"]
@@ -42,7 +43,7 @@ def placeholder(kind: str, value: str, tag: Callable[[str], str]) -> str:
     A user's name becomes a name (`/home/user-1c9a02/`), so that paths stay paths; everything else `[REDACTED:<kind>:<tag>]`.
     """
     mark = tag(value.lower())
-    return f"user-{mark}" if kind == "home-user" else f"[REDACTED:{kind}:{mark}]"
+    return f"user-{mark}" if kind == "home-user" else spelled(kind, mark)
 
 
 _MOST = 200

@@ -19,9 +19,12 @@ from pathlib import Path
 from typing import Any
 
 from satchel.errors import PluginError, UsageError
-from satchel.redaction import linting, named, personal, rules
+from satchel.redaction import linting, personal, rules
+from satchel.redaction.given_files import text_of_file
 from satchel.redaction.known import KIND, Secret, from_environment, from_file, from_hermes
+from satchel.redaction.names import KINDS
 from satchel.redaction.personal import PACKS
+from satchel.redaction.placeholders import PLACEHOLDER
 from satchel.redaction.spans import STRONG
 
 __all__ = ["LEVELS", "Allowed", "Policy", "config_path", "make_policy", "user_rules"]
@@ -29,9 +32,7 @@ __all__ = ["LEVELS", "Allowed", "Policy", "config_path", "make_policy", "user_ru
 LEVELS = ("tokens", "default", "strict")
 """What is removed: what is surely a secret; whatever the rules find; that, personal data and media too."""
 
-_PLACEHOLDER = re.compile(r"\[REDACTED:([a-z0-9-]{1,64}):([0-9a-f]{6})\]")
 _LONGEST = 4096
-_MOST_BYTES = 4 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -191,7 +192,7 @@ def make_policy(
     for file in listed("rules", rules_from):
         found = found + user_rules(file)
     if said.get("rule"):
-        found = found + _parsed(_read(path), where=str(path))
+        found = found + _parsed(text_of_file(path), where=str(path))
     allowed = Allowed()
     for file in listed("allow", allow):
         allowed = allowed | _allowed(file)
@@ -208,11 +209,11 @@ def make_policy(
     strict = chosen == "strict"
     packs = _packs(listed("also", also, words=None), strict=strict)
     off = frozenset([*listed("no-rule", no_rule, words=None), *allowed.rules])
-    unknown = off - found.ids - frozenset(named.KINDS) - personal.KINDS - {KIND}
+    unknown = off - found.ids - frozenset(KINDS) - personal.KINDS - {KIND}
     if unknown:
         raise UsageError(f"there is no rule {min(unknown)!r}", subject=min(unknown))
     if chosen == "tokens":
-        off |= frozenset(named.KINDS) | {rule.id for rule in found.rules if rule.strength < STRONG}
+        off |= frozenset(KINDS) | {rule.id for rule in found.rules if rule.strength < STRONG}
     return Policy(
         rules=found.without(off & found.ids),
         level=chosen,
@@ -245,7 +246,7 @@ def _config(path: Path, *, needed: bool) -> dict[str, Any]:
     if os.fspath(path) == os.devnull or (not needed and not path.exists()):
         return {}
     try:
-        said = tomllib.loads(_read(path))
+        said = tomllib.loads(text_of_file(path))
     except tomllib.TOMLDecodeError as error:
         raise UsageError(f"{path} is not TOML: {error}", subject=path) from error
     unknown = set(said) - _KEYS
@@ -271,25 +272,9 @@ def _flag(said: Mapping[str, Any], key: str, path: Path) -> bool:
     return value
 
 
-def _read(path: str | os.PathLike[str]) -> str:
-    """Return a text file's content. Raises UsageError, which never shows any of it."""
-    try:
-        with open(path, "rb") as file:
-            data = file.read(_MOST_BYTES + 1)
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or "its name makes no sense"
-        raise UsageError(f"{os.fspath(path)} can't be read: {reason}", subject=path) from error
-    if len(data) > _MOST_BYTES:
-        raise UsageError(f"{os.fspath(path)} is larger than {_MOST_BYTES >> 20} MB", subject=path)
-    try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise UsageError(f"{os.fspath(path)} is not a text in UTF-8", subject=path) from None
-
-
 def user_rules(path: str | os.PathLike[str]) -> rules.RuleSet:
     """Read and check a user's file of rules. Raises UsageError that names the rule and what is wrong with it."""
-    return _parsed(_read(path), where=os.fspath(path))
+    return _parsed(text_of_file(path), where=os.fspath(path))
 
 
 def _parsed(text: str, *, where: str) -> rules.RuleSet:
@@ -325,7 +310,7 @@ def _allowed(path: str) -> Allowed:
     tags: set[tuple[str, str]] = set()
     patterns: list[re.Pattern[str]] = []
     ids: set[str] = set()
-    for number, line in enumerate(_read(path).splitlines(), 1):
+    for number, line in enumerate(text_of_file(path).splitlines(), 1):
         entry = line.strip()
         if not entry or entry.startswith("#"):
             continue
@@ -333,7 +318,7 @@ def _allowed(path: str) -> Allowed:
             ids.add(entry[5:].strip())
         elif entry.startswith("regex:"):
             patterns.append(_pattern(entry[6:].strip(), f"{path}:{number}"))
-        elif mask := _PLACEHOLDER.fullmatch(entry):
+        elif mask := PLACEHOLDER.fullmatch(entry):
             tags.add((mask[1], mask[2]))
         else:
             values.add(entry.removeprefix("value:").strip() if entry.startswith("value:") else entry)

@@ -6,6 +6,8 @@ import gzip
 import json
 import os
 import stat
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -141,6 +143,25 @@ def test_standard_input_to_standard_output(process: Callable[..., Any]) -> None:
 
     assert (0, b"a [REDACTED:github-token:") == (done.status, done.out[:25])
     assert 1 == done.out.count(b"\n")
+
+
+@pytest.mark.parametrize("command", ["redact", "scan"])
+def test_a_run_that_is_killed_leaves_nothing_of_standard_input_behind(command: str, tmp_path: Path) -> None:
+    """It was kept in a file with a name, which stayed in the temporary folder, secrets and all, after SIGKILL."""
+    spool = tmp_path / "spool"
+    spool.mkdir()
+    words = [sys.executable, "-m", "satchel", command, "-"]
+    with subprocess.Popen(
+        words, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, env={**os.environ, "TMPDIR": str(spool)}
+    ) as run:
+        assert run.stdin is not None
+        # More than a pipe holds, so that most of it was read.
+        run.stdin.write(f"a {token()}\n".encode() * 100_000)
+        run.stdin.flush()
+        run.kill()
+        run.stdin.close()
+
+    assert [] == list(spool.iterdir())
 
 
 def test_a_folder_keeps_its_layout(satchel: Callable[..., Any]) -> None:

@@ -183,6 +183,21 @@ def test_a_second_opinion_is_told_without_a_value(
     assert "lantern-9" not in done.out + done.err
 
 
+def test_a_second_opinion_on_standard_input(
+    satchel: Callable[..., Any], install: Callable[[str, str], None], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    install("gitleaks", GITLEAKS)
+    spool = tmp_path / "spool"
+    spool.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(spool))
+    with write("in.txt", "harbour\nred-lantern-9\n").open() as text:
+        monkeypatch.setattr("sys.stdin", text)
+        done = satchel("scan", "-", "--verify-with", "gitleaks")
+
+    assert (1, ["-:2:1: gitleaks:generic-api-key"]) == (done.status, done.out.splitlines())
+    assert [] == list(spool.iterdir())
+
+
 def test_what_is_found_only_by_others_keeps_a_file_from_its_name(
     satchel: Callable[..., Any], install: Callable[[str, str], None], story: Path
 ) -> None:

@@ -22,15 +22,17 @@ from typing import Any
 import pytest
 from redacting import redactor, token
 
-from satchel import library, pipeline, scanning, sources
+from satchel import library, scanning, sources
 from satchel.contracts import Files
 from satchel.errors import RedactionError, StoreChanged
 from satchel.events import Event, Problem
-from satchel.redaction.engine import MASK, Engine
+from satchel.redaction.engine import Engine
 from satchel.redaction.literals import Hits
+from satchel.redaction.placeholders import PLACEHOLDER
 from satchel.redaction.report import Report
 from satchel.redaction.rules import builtin
 from satchel.redaction.spans import Span
+from satchel.session_views import View
 
 FIXTURES = Path(__file__).resolve().parent.parent.parent / "fixtures"
 STRUCTURE = frozenset(
@@ -126,7 +128,7 @@ def test_no_secret_of_a_log_is_in_any_output(tmp_path: Path, name: str, format: 
     assert planted.left_in(left) == []
     assert outcome.sessions > 1
     assert len(planted.places) > 90
-    assert MASK.search(left.decode("utf-8", "replace"))
+    assert PLACEHOLDER.search(left.decode("utf-8", "replace"))
     if format == "jsonl":
         assert all(json.loads(line) for line in (tmp_path / "out" / output).read_text().splitlines())
         assert library.verify(tmp_path / "out" / output, content=True).ok
@@ -223,7 +225,7 @@ def test_sessions_without_secrets_come_out_as_they_would_without_redaction(
     lines = zip(
         (tmp_path / "plain.jsonl").read_text().splitlines(), (tmp_path / "clean.jsonl").read_text().splitlines(), strict=True
     )
-    same = [plain == clean for plain, clean in lines if not MASK.search(clean)]
+    same = [plain == clean for plain, clean in lines if not PLACEHOLDER.search(clean)]
     assert len(same) > 3
     assert all(same)
     names = sorted(
@@ -432,7 +434,7 @@ def test_original_lines_that_an_export_kept_are_redacted_when_it_is_exported_aga
     of_rows, of_all = (_session_lines(outcome.manifest) for outcome in (rows, every))
     # What goes from the lines is counted beside what goes from the rows.
     for line, less, more in zip(said.splitlines(), of_rows, of_all, strict=True):
-        masks = len(MASK.findall(json.dumps(json.loads(line)["satchel"].get("native"))))
+        masks = len(PLACEHOLDER.findall(json.dumps(json.loads(line)["satchel"].get("native"))))
         assert masks == sum(more["redacted"].values()) - sum(less["redacted"].values())
 
 
@@ -468,8 +470,8 @@ def test_a_redacted_copy_of_a_file_ends_where_the_session_was_read(tmp_path: Pat
         red = redactor()
         red.begin()
         red.learn(store.records(session_id))
-        copied = b"".join(pipeline.View(store, [session_id], red).contents(path))
+        copied = b"".join(View(store, [session_id], red).contents(path))
         assert (before.count(b"\n"), 0) == (copied.count(b"\n"), copied.count(b"added"))
         path.write_bytes(before[:100])
         with pytest.raises(StoreChanged):
-            list(pipeline.View(store, [session_id], red).contents(path))
+            list(View(store, [session_id], red).contents(path))

@@ -26,7 +26,7 @@ from satchel.formats.hermes_legacy import documents
 from satchel.formats.jsonl import mapped, writer
 from satchel.formats.log_lines import LogFile, head_and_tail
 from satchel.formats.model import Message, ToolCall, ToolResult
-from satchel.pipeline import View
+from satchel.session_views import View
 
 
 class _Counting(io.FileIO):

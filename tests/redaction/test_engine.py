@@ -14,8 +14,9 @@ from fakes import filled
 from hypothesis import given
 from hypothesis import strategies as st
 
+from satchel.redaction.crowds import Crowd, repeated_until
 from satchel.redaction.engine import Engine
-from satchel.redaction.literals import finder, repeated_until
+from satchel.redaction.literals import finder
 from satchel.redaction.rules import builtin
 from satchel.redaction.spans import STRONG
 
@@ -149,6 +150,20 @@ def test_what_is_repeated_is_jumped_over() -> None:
     text = "abc" * 10_000 + "end"
     assert 0 == repeated_until(text, 0, 4, reach=10)
     assert 10_000 < repeated_until(text, 0, 3, reach=10) <= 30_000
+
+
+def test_of_very_many_places_those_that_look_the_same_are_looked_at_once() -> None:
+    text = "token " * 1000 + "tokens " * 1000
+    crowd = Crowd(text, left=6, right=12)
+    looked = []
+    past = -1
+    for at in [match.start() for match in re.finditer("token", text)]:
+        if at >= past and (past := crowd.past(at)) < 0:
+            crowd.nothing()
+            looked.append(at)
+
+    assert [0, 6, 5994, 6000, 6007] == looked[:5]
+    assert len(looked) < 12
 
 
 def test_output_is_searched_for_the_surest_tokens() -> None:

@@ -12,7 +12,8 @@ import pytest
 from fakes import filled
 
 from satchel.redaction.engine import Engine
-from satchel.redaction.named import judged, named_value
+from satchel.redaction.named import named_value
+from satchel.redaction.names import judged
 from satchel.redaction.rules import builtin
 
 ENGINE = Engine(builtin())

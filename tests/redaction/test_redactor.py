@@ -17,8 +17,9 @@ from redacting import KEY, redactor, token
 from satchel.contracts import Gated, Record, Redactor, Scoped
 from satchel.errors import RedactionError
 from satchel.jsontext import RawText, loads
-from satchel.redaction.engine import MASK, Engine
+from satchel.redaction.engine import Engine
 from satchel.redaction.literals import Hits
+from satchel.redaction.placeholders import PLACEHOLDER
 from satchel.redaction.redactor import SecretRedactor
 from satchel.redaction.rules import RuleSet, builtin
 from satchel.redaction.spans import Span
@@ -155,7 +156,7 @@ def test_a_secret_goes_everywhere_in_its_family_and_in_no_other() -> None:
 
     assert value.encode() not in (parent[0].raw or b"")
     assert value.encode() not in (other[0].raw or b"")
-    assert MASK.search(str(other[0].data))
+    assert PLACEHOLDER.search(str(other[0].data))
     assert alone[0] is child[0]
 
 
@@ -192,7 +193,7 @@ def test_what_was_not_learned_is_judged_all_the_same() -> None:
     red = redactor()
     red.begin()
 
-    assert MASK.search(str(next(iter(red.apply([line({"a": token(13)})]))).data))
+    assert PLACEHOLDER.search(str(next(iter(red.apply([line({"a": token(13)})]))).data))
     assert red.text(f"title {token(13)}") == f"title {placeholder(token(13))}"
     assert red.clean(f"loose {token(13)}") == f"loose {placeholder(token(13))}"
 
@@ -277,7 +278,7 @@ def test_a_known_value_cut_in_two_goes_though_it_is_known_only_later() -> None:
     new = run(redactor(), records)[0]
 
     said = [record.data["data"]["output"] for record in new[:2]]
-    assert all(MASK.search(text) for text in said)
+    assert all(PLACEHOLDER.search(text) for text in said)
     assert value[:8] not in said[0]
     assert value[8:] not in said[1]
 
@@ -420,7 +421,7 @@ def test_a_failure_stops_and_says_where_without_a_word_of_the_text(stage: str) -
 
 
 def test_a_record_that_would_be_no_json_any_more_stops_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("satchel.redaction.redactor.applied", lambda text, edits: text.replace('"', "", 1))
+    monkeypatch.setattr("satchel.redaction.parts.applied", lambda text, edits: text.replace('"', "", 1))
 
     with pytest.raises(RedactionError, match="JsonError at line 1"):
         run(redactor(), [line({"a": token(20)})])
@@ -444,7 +445,7 @@ def test_what_is_held_does_not_grow_with_a_session() -> None:
         return (line({"n": number, "text": f"word {number} {token(21)}"}, number) for number in range(count))
 
     def held() -> tuple[int, ...]:
-        return len(red.registry), len(red._told), len(red._counts), len(red._marks)
+        return len(red.registry), len(red._told), len(red._counts), len(red._marks._bits)
 
     sizes = []
     for count in (50, 500):
@@ -487,7 +488,7 @@ def test_a_disguise_is_seen_whatever_the_record_is_serialised_as(name: str, form
 
     (new,) = run(redactor(), [record])[0]
 
-    assert MASK.search(new.data["content"])
+    assert PLACEHOLDER.search(new.data["content"])
     assert token(22)[4:20] not in new.data["content"]
 
 
@@ -561,7 +562,7 @@ def test_a_backspace_in_json_is_seen_whether_the_json_is_a_record_or_a_text(data
         clean = (record.raw or b"").decode()
 
     assert value[12:] not in clean
-    assert MASK.search(clean)
+    assert PLACEHOLDER.search(clean)
 
 
 def _passed(red: SecretRedactor, records: list[Record]) -> Iterable[Record]:

@@ -14,7 +14,7 @@ from fakes import Fakes, filled
 
 from satchel.errors import UsageError
 from satchel.redaction.engine import Engine, _rule_matches
-from satchel.redaction.named import KINDS
+from satchel.redaction.names import KINDS
 from satchel.redaction.rules import Rule, RuleSet, builtin, parse
 
 BUILTIN = builtin()
