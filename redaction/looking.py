@@ -36,25 +36,26 @@ class Look:
         self._columns: dict[tuple[str, ...], bool] = {}
         self._telling: dict[str, bool] = {}
 
-    def rows(self, rows: Sequence[Mapping[str, Any]]) -> Iterator[tuple[int, Mapping[int, Hits]]]:
+    def over(self, data: Sequence[Mapping[str, Any] | str]) -> Iterator[tuple[int, Mapping[int, Hits]]]:
         """
-        Yield how each row has to be gone through: 0 not at all, 1 its texts as they are, 2 other readings of them too.
+        Yield how each row or text has to be gone through: 0 not at all, 1 its texts as they are, 2 other readings of them too.
 
         With it comes where in its texts something may be, by their hashes, as far as that is known: in most it is nowhere.
         """
         least, texts = self._least, []
         ends: list[int] = []
-        for row in rows:
-            texts += [value for value in row.values() if type(value) is str and len(value) >= least]
+        for one in data:
+            if type(one) is str:
+                texts.append(one)
+            else:
+                texts += [value for value in one.values() if type(value) is str and len(value) >= least]  # type: ignore[union-attr]
             ends.append(len(texts))
         found = self._engine.look(texts)
         begin = 0
-        for row, end in zip(rows, ends, strict=True):
+        for one, end in zip(data, ends, strict=True):
             depth = max((found[number][0] for number in range(begin, end) if number in found), default=0) if found else 0
-            if self.is_odd(tuple(row)):
-                depth = max(depth, 1)
-            if any(type(value) not in USUAL and self._engine.opens(bytes_of(value)) for value in row.values()):
-                depth = 2
+            if not isinstance(one, str):
+                depth = max(depth, self._beside(one))
             places: dict[int, Hits] = {}
             for number in range(begin, end) if depth else ():
                 _, hits = found.get(number, (0, _NOWHERE))
@@ -62,6 +63,12 @@ class Look:
                     places[hash(texts[number])] = hits
             yield depth, places
             begin = end
+
+    def _beside(self, row: Mapping[str, Any]) -> int:
+        """Return how a row has to be gone through for what it has beside its texts: the names of its columns, bytes."""
+        if any(type(value) not in USUAL and self._engine.opens(bytes_of(value)) for value in row.values()):
+            return 2
+        return int(self.is_odd(tuple(row)))
 
     def text(self, text: str) -> Hits | None:
         """Return where in a text something may be, None where that cannot be told."""
@@ -91,6 +98,8 @@ class Look:
     def plainly(self, record: Record) -> bytes:
         """Return all that a record says, in which nothing is disguised, with its letters and digits as they are."""
         data = record.data
+        if record.raw is None and type(data) is str:
+            return data.encode("utf-8", "surrogatepass")
         if record.raw is not None or type(data) is not dict or not all(type(value) in USUAL for value in data.values()):
             return self.serialised(record)
         return "\n".join([*data, *(value for value in data.values() if type(value) is str)]).encode("utf-8", "surrogatepass")

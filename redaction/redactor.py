@@ -36,7 +36,7 @@ _SHORTEST = 10
 """No string that is shorter is a name with its value, or a token."""
 _BEFORE_JSON = frozenset("{[ \t\r\n\ufeff\0")
 _AT_ONCE, _MOST_AT_ONCE = 1 << 18, 512
-"""So many characters of rows are looked at together, of so many rows."""
+"""So many characters are looked at together, of so many records."""
 _LONGEST_PLACE = 80
 _LONGEST_LINE = 128
 _KEY_LINE = re.compile(r"(?:(?<=\n\+)|(?<![A-Za-z0-9+/])(?!(?<=\n)\+))(?!b3BlbnNzaC1rZXk)[A-Za-z0-9+/]{48,76}(?![A-Za-z0-9+/])")
@@ -145,20 +145,21 @@ class SecretRedactor:
         """
         self._learned = True
         self._streams.end()
-        rows: list[Record] = []
+        waiting: list[Record] = []
         size = 0
         for record in records:
-            is_row = record.raw is None and type(record.data) is dict and not self._looks_wider
-            if is_row:
-                rows.append(record)
-                size += sum([len(value) for value in record.data.values() if type(value) is str])
-                if size < _AT_ONCE and len(rows) < _MOST_AT_ONCE:
+            data = record.data
+            is_plain = record.raw is None and not self._looks_wider and (type(data) is dict or type(data) is str)
+            if is_plain:
+                waiting.append(record)
+                size += len(data) if type(data) is str else sum([len(value) for value in data.values() if type(value) is str])
+                if size < _AT_ONCE and len(waiting) < _MOST_AT_ONCE:
                     continue
-            self._learn_rows(rows)
-            rows, size = [], 0
-            if not is_row:
+            self._learn_all(waiting)
+            waiting, size = [], 0
+            if not is_plain:
                 self._guarded(self._learn, record)
-        self._learn_rows(rows)
+        self._learn_all(waiting)
 
     def apply(self, records: Iterable[Record], /) -> Iterator[Record]:
         """
@@ -247,12 +248,22 @@ class SecretRedactor:
     def _places(self, record: Record) -> list[Place]:
         self._learning = False
         self._cuts = ()
-        is_marked = not self._learned or place_of(record) in self._marks
+        return [self._place(edit) for _, edit in self._edits(record)] if self._has_something(record) else []
+
+    def _has_something(self, record: Record) -> bool:
+        """Return whether a record has to be gone through."""
+        place = place_of(record)
+        is_marked = not self._learned or place in self._marks
+        self._direct, self._hidden = False, not self._learned or place in self._disguised
+        if is_marked and self._learned and self._spans is not None:
+            # It was gone through when it was learned, and what was found in it is known.
+            self._direct = True
+            return True
+        if is_marked and self._may_hold(self._look.serialised(record)):
+            return True
+        # Where nothing was found before, there is only what is known from elsewhere.
         self._direct = False
-        if not ((is_marked and self._may_hold(self._look.serialised(record))) or self._may_have_more(record)):
-            return []
-        self._direct = self._direct and is_marked
-        return [self._place(edit) for _, edit in self._edits(record)]
+        return self._may_have_more(record)
 
     def _place(self, edit: Edit) -> Place:
         hit = edit.hit
@@ -310,24 +321,22 @@ class SecretRedactor:
         opened = self._may_hold(self._look.serialised(record))
         self._learn_opened(record, opened=opened)
 
-    def _learn_rows(self, records: Sequence[Record]) -> None:
-        """Learn from rows: one look at the texts of all of them tells which of them have to be gone through."""
+    def _learn_all(self, records: Sequence[Record]) -> None:
+        """Learn from rows and texts: one look at all of them tells which have to be gone through."""
         self._learning = True
         try:
-            looks = list(self._look.rows([record.data for record in records]))
+            looks = list(self._look.over([record.data for record in records]))
         except Exception:
-            if not records:
-                raise
             # Which of them it is shows when each is looked at by itself.
             for record in records:
-                self._guarded(self._learn_row, record)
+                self._guarded(self._learn_one, record)
             return
         for record, (depth, self._looked) in zip(records, looks, strict=True):
             self._direct, self._hidden = depth > 0, depth > 1
             self._guarded(self._learn_opened if depth else self._learn_closed, record)
 
-    def _learn_row(self, record: Record) -> None:
-        ((depth, self._looked),) = self._look.rows([record.data])
+    def _learn_one(self, record: Record) -> None:
+        ((depth, self._looked),) = self._look.over([record.data])
         self._direct, self._hidden = depth > 0, depth > 1
         self._learn_opened(record, opened=depth > 0)
 
@@ -369,19 +378,8 @@ class SecretRedactor:
         key = self._key(record)
         self._learning = False
         self._found = []
-        self._direct = False
-        place = place_of(record)
-        self._cuts = self._streams.cuts(place)
-        is_marked = not self._learned or place in self._marks
-        self._hidden = not self._learned or place in self._disguised
-        if is_marked and self._learned and self._spans is not None:
-            # It was gone through when it was learned, and what was found in it is known.
-            self._direct = opened = True
-        else:
-            opened = is_marked and self._may_hold(self._look.serialised(record))
-        if opened or self._cuts or self._may_have_more(record):
-            # Where nothing was found before, there is only what is known from elsewhere.
-            self._direct = self._direct and is_marked
+        self._cuts = self._streams.cuts(place_of(record))
+        if self._has_something(record) or self._cuts:
             found = self._edits(record)
             self._found = [edit for _, edit in found]
             if found:

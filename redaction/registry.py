@@ -334,10 +334,14 @@ def _few_forms(value: str) -> dict[str, str]:
 
 
 def _core(value: str) -> str:
-    """Return letters and digits by which the forms of a value are looked for, of its second half by choice; "" for none."""
+    """
+    Return letters and digits by which the forms of a value are looked for, of its second half by choice; "" for none.
+
+    A run of letters alone is none: a word stands in many texts.
+    """
     half = len(value) // 2
     for part in (value[half:], value[:half], value):
-        run = max(_LETTERS.findall(part), key=len, default="")
+        run = max((run for run in _LETTERS.findall(part) if not run.isalpha()), key=len, default="")
         if run:
             return _middle(run)[0]
     return ""
