@@ -91,9 +91,8 @@ class Gate:
             RedactionError: Something is in it that should not be.
         """
         self.searched += len(data) - new
-        if self._registry.is_looked_for and self._registry.holds(data):
-            # What looks like a value may be no more than the letters and digits of it.
-            for hit in self._registry.find(data.decode("utf-8", "replace")):
+        if self._registry.is_looked_for:
+            for hit in self._registry.find_in(data):
                 if not self._allows(hit.value, hit.rule):
                     self._fail(hit.rule, name, "what was found in this session")
         for at, rule in self._engine.leaks(data):

@@ -22,12 +22,14 @@ _LEAST_SURE = 8
 _LEAST_GIVEN = 4
 _HALF = 10
 """What is left of a value that was broken over two lines is looked for if it is so long."""
-_GROUP = 48
-"""So many literals are searched for with vector instructions; more, in groups."""
+_GROUP, _MOST_GROUPS = 48, 12
+"""So many literals are searched for with vector instructions; more, in groups; many more all at once."""
+_LARGEST_TABLE = 1 << 15
+"""What literals of so many bytes need as a table with every step in it is memory well spent."""
 _PLAIN = re.compile(r"[A-Za-z0-9 _.:;,~!@#$%^*()+=?|{}\[\]`-]{8,}")
 """Signs that JSON spells the same at every depth, whoever wrote it."""
 _LETTERS = re.compile(r"[A-Za-z0-9]{8,}")
-_ENOUGH = 24
+_ENOUGH = 16
 _ASIDE = 64
 """A disguise may be so long itself, or stand so far beside what it disguises."""
 
@@ -52,6 +54,9 @@ class Hit(NamedTuple):
 
     def __repr__(self) -> str:
         return f"Hit({self.start}, {self.end}, {self.rule!r})"
+
+
+_Met = tuple[int, list[tuple[str, int]]]
 
 
 class _Known(NamedTuple):
@@ -181,24 +186,39 @@ class Registry:
     def find(self, text: str) -> list[Hit]:
         """Return where forms of values stand, by where they begin; they may overlap."""
         data = text.encode("utf-8", "surrogatepass")
-        if not self.holds(data):
+        met = self._met(data)
+        return self._found(text, data, met, "surrogatepass") if met else []
+
+    def find_in(self, data: bytes) -> list[Hit]:
+        """Return what `find` does, of UTF-8 that may be broken off: a byte of no character counts as one."""
+        met = self._met(data)
+        if not met:
             return []
-        spelled, known = self._spelled(), self._known
+        text = data.decode("utf-8", "surrogateescape")
+        return self._found(text, data, met, "surrogateescape")
+
+    def _found(self, text: str, data: bytes, met: list[_Met], errors: str) -> list[Hit]:
         found: set[tuple[int, int]] = set()
-        for at, forms in self._met(text, data):
+        at = count = 0
+        for place, forms in sorted(met, key=lambda one: one[0]):
+            count += place - at if len(data) == len(text) else len(data[at:place].decode("utf-8", errors))
+            at = place
             for form, offset in forms:
-                start = at - offset
+                start = count - offset
                 if start >= 0 and text.startswith(form, start):
                     found.add((start, start + len(form)))
+        spelled, known = self._spelled(), self._known
         hits: list[Hit] = []
         for start, end in sorted(found):
             value = spelled[text[start:end]]
             hits.append(Hit(start, end, known[value].rule, STRONG, value, again=True))
         return hits
 
-    def _met(self, text: str, data: bytes) -> Iterator[tuple[int, list[tuple[str, int]]]]:
-        """Yield where anchors stand in a text, with the forms that have them and where in these they stand."""
-        met: list[tuple[int, list[tuple[str, int]]]] = []
+    def _met(self, data: bytes) -> list[_Met]:
+        """Return where anchors stand in a text, with the forms that have them and where in these they stand."""
+        if self._anchored is None:
+            self._prepare()
+        met: list[_Met] = []
         for find, forms in self._anchored or ():
             for number, start, end in find(data):
                 met.append((start, forms[number]))
@@ -206,14 +226,7 @@ class Registry:
                 for again, inner in self._anchored or ():
                     for other, place, _ in again(data[start + 1 : end + self._longest]):
                         met.append((start + 1 + place, inner[other]))
-        if len(data) == len(text):
-            yield from met
-            return
-        at = count = 0
-        for start, those in sorted(met, key=lambda one: one[0]):
-            count += len(data[at:start].decode("utf-8", "surrogatepass"))
-            at = start
-            yield count, those
+        return met
 
     def find_disguised(self, text: str, found: Sequence[Hit] = (), *, hidden: bool = True) -> list[Hit]:
         """
@@ -365,7 +378,7 @@ def _escaped(form: str) -> Iterator[bytes]:
 
 
 def _groups(literals: list[bytes]) -> list[list[bytes]]:
-    if len(literals) > 16 * _GROUP:
+    if len(literals) > _MOST_GROUPS * _GROUP:
         return [literals]
     return [literals[at : at + _GROUP] for at in range(0, len(literals), _GROUP)]
 
@@ -381,8 +394,11 @@ def _finds(literals: list[bytes], *, native: bool) -> _Find:
         except ImportError:
             pass
         else:
-            longest, brief = library.MatchKind.LeftmostLongest, library.Implementation.ContiguousNFA
-            found: _Find = library.BytesAhoCorasick(literals, matchkind=longest, implementation=brief).find_matches_as_indexes
+            way = library.Implementation.ContiguousNFA
+            if len(literals) > _GROUP and sum(map(len, literals)) <= _LARGEST_TABLE:
+                way = library.Implementation.DFA
+            longest = library.MatchKind.LeftmostLongest
+            found: _Find = library.BytesAhoCorasick(literals, matchkind=longest, implementation=way).find_matches_as_indexes
             return found
 
     def scan(data: bytes) -> list[tuple[int, int, int]]:
