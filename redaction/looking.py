@@ -36,7 +36,7 @@ class Look:
         self._columns: dict[tuple[str, ...], bool] = {}
         self._telling: dict[str, bool] = {}
 
-    def over(self, data: Sequence[Mapping[str, Any] | str]) -> Iterator[tuple[int, Mapping[int, Hits]]]:
+    def over(self, data: Sequence[Mapping[str, Any] | str]) -> Iterator[tuple[int, dict[int, Hits]]]:
         """
         Yield how each row or text has to be gone through: 0 not at all, 1 its texts as they are, 2 other readings of them too.
 

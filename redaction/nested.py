@@ -19,6 +19,7 @@ from satchel.errors import JsonError
 from satchel.jsontext import loads
 from satchel.redaction.commonplace import words
 from satchel.redaction.media import BASE64, SMALLEST, is_media
+from satchel.redaction.literals import Hits
 from satchel.redaction.registry import Hit
 
 __all__ = [
@@ -29,6 +30,7 @@ __all__ = [
     "Edit",
     "Judge",
     "Sieve",
+    "Spot",
     "applied",
     "edits",
     "edits_of",
@@ -48,6 +50,10 @@ Says what of a string has to go, in order and without overlaps: takes the string
 """
 
 
+Spot = tuple[int, int]
+"""Where a literal stands, and its number."""
+
+
 class Sieve(NamedTuple):
     """
     How strings are judged.
@@ -57,17 +63,19 @@ class Sieve(NamedTuple):
         least: Shorter strings are not judged.
         media: Gives what comes in the place of a picture, a sound or a document; None where all of them stay.
         places: Where in the text each edit stands is wanted, and not just what has to go: then there is one for each place.
-        spots: Says of a text that is JSON where something stands that a string may have to go for, in order: one in which nothing
-            does, and whose names say nothing, need not be judged. None where all have to be.
+        spots: Says of a text that is JSON where something stands that a string may have to go for, in order, with the numbers of
+            the literals: a string in which none does, and whose names say nothing, need not be judged. None where all have to be.
         idle: Says of a string in which nothing stands whether it need not be judged, by the names that it stands under.
+        note: Is told where in a string that is to be judged literals stand, and that nothing else is in it.
     """
 
     judge: Judge
     least: int = 6
     media: Callable[[str], Hit | None] | None = None
     places: bool = True
-    spots: Callable[[str], Sequence[int] | None] = lambda text: None
+    spots: Callable[[str], Sequence[Spot] | None] = lambda text: None
     idle: Callable[[str, Names], bool] = lambda text, names: False
+    note: Callable[[str, Hits], None] | None = None
 
 
 class Edit(NamedTuple):
@@ -227,15 +235,18 @@ class _Walk:
         self._spot = 0
         """How many of the spots are behind."""
 
-    def _is_spotted(self, begin: int, end: int) -> bool:
-        """Return whether something may stand in a part of the text; parts are asked for in order."""
+    def _among(self, begin: int, end: int) -> Sequence[Spot] | None:
+        """Return what may stand in a part of the text, None where that is not known; parts are asked for in order."""
         spots, at = self._spots, self._spot
         if spots is None:
-            return True
-        while at < len(spots) and spots[at] < begin:
+            return None
+        while at < len(spots) and spots[at][0] < begin:
+            at += 1
+        first = at
+        while at < len(spots) and spots[at][0] < end:
             at += 1
         self._spot = at
-        return at < len(spots) and spots[at] < end
+        return spots[first:at]
 
     def walk(self, at: int, names: Names) -> list[Edit]:
         text = self._text
@@ -253,7 +264,7 @@ class _Walk:
                     frame.key = said
                     frame.waits = False
                     frame.keys.append((said, begin, at - 1))
-                    if len(said) >= self._least and (self._is_spotted(begin, at - 1) or not self._sieve.idle(said, ())):
+                    if len(said) >= self._least and (self._among(begin, at - 1) != [] or not self._sieve.idle(said, ())):
                         self._key(said, begin, at - 1, frame.names)
                     continue
                 if len(said) >= least:
@@ -320,8 +331,14 @@ class _Walk:
             names = names[:-3]
         if not names and len(said) < self._least:
             return
-        if last != "chunk" and not self._is_spotted(begin, end) and self._sieve.idle(said, names):
-            return
+        spots = self._among(begin, end)
+        if spots is not None and last != "chunk":
+            if not spots and self._sieve.idle(said, names):
+                return
+            if self._sieve.note is not None:
+                hits = _said(spots, self._text, begin)
+                if hits is not None:
+                    self._sieve.note(said, hits)
         if last == "chunk" and (plain := _text_in(said)) is not None:
             # Bytes of a stream: what goes from their text goes there.
             found = edits(plain, self._sieve, names[:-1], mode, depth=self._depth + 1)
@@ -412,6 +429,25 @@ class _Walk:
             if more and self._sieve.places:
                 at = max(at for at, edit in enumerate(self._edits) if begin <= edit.start and edit.end <= end)
                 self._edits[at] = self._edits[at]._replace(new=self._edits[at].new + more)
+
+
+def _said(spots: Sequence[Spot], text: str, begin: int) -> Hits | None:
+    """Return where in what a string says literals stand that stand in its spelling; None where that cannot be told."""
+    hits: Hits = {}
+    at, count = begin, 0
+    for place, number in spots:
+        piece = text[at:place]
+        if "\\" in piece:
+            try:
+                piece, end = scanstring(piece + '"', 0, False)
+            except ValueError:
+                return None
+            if end <= place - at:
+                return None
+        count += len(piece)
+        at = place
+        hits.setdefault(number, []).append(count)
+    return hits
 
 
 def _without_overlaps(edits: list[Edit]) -> list[Edit]:

@@ -20,7 +20,7 @@ from satchel.redaction.literals import Hits
 from satchel.redaction.looking import Look
 from satchel.redaction.marks import Marks, place_of
 from satchel.redaction.media import BEGINS, RULE, omitted
-from satchel.redaction.nested import FULL, NAMED, NUMBER, STRONG_ONLY, Edit, Sieve, applied, edits, edits_of, mode_of
+from satchel.redaction.nested import FULL, NAMED, NUMBER, STRONG_ONLY, Edit, Sieve, Spot, applied, edits, edits_of, mode_of
 from satchel.redaction.parts import DATA, ColumnName, changed, exact, is_row, is_said_by, text_of, where
 from satchel.redaction.placeholders import spelled
 from satchel.redaction.registry import Forms, Hit, Registry
@@ -74,7 +74,7 @@ class SecretRedactor:
         self._least = min([6, *map(len, given)])
         drops = policy is not None and policy.drop_media
         self._sieve = Sieve(self._judge, self._least, omitted if drops else None, spots=self._spots, idle=self._says_nothing)
-        self._quick = self._sieve._replace(places=False)
+        self._quick = self._sieve._replace(places=False, note=self._noted)
         order = [rule.id for rule in engine.rules.rules]
         self.registry = Registry(order=order, given=given, forms=forms, native=native)
         """What was found in this family; a gate looks for it in what is written."""
@@ -94,7 +94,7 @@ class SecretRedactor:
         """What went from the record that was applied last."""
         self._learning = False
         self._direct = self._hidden = True
-        self._looked: Mapping[int, Hits] = {}
+        self._looked: dict[int, Hits] = {}
         """Where in the texts of the row that is learned something may be, by their hashes."""
         self._looks_wider = drops or (policy is not None and policy.may_hold(b""))
         """More than the rules is looked for: texts are gone through in any case."""
@@ -446,20 +446,23 @@ class SecretRedactor:
             return False
         return not (self.registry.is_looked_for and self.registry.holds(text.encode("utf-8", "surrogatepass")))
 
-    def _spots(self, text: str) -> Sequence[int] | None:
+    def _spots(self, text: str) -> Sequence[Spot] | None:
         """Return where in a text that is JSON something stands that a string may have to go for, None where all may have to."""
         if self._looks_wider or self._cuts or self._aside or self._hidden:
             return None
-        direct: Sequence[int] | None = ()
+        direct: Sequence[Spot] | None = []
         if self._direct and (self._learning or self._spans is None or not self._learned):
             hits = self._looked.get(hash(text)) if self._learning else None
             if hits is None:
                 hits = self._look.text(text)
-            direct = sorted(at for starts in hits.values() for at in starts) if hits is not None else None
+            direct = sorted((at, number) for number, starts in hits.items() for at in starts) if hits is not None else None
         if self._learning or direct is None or not self.registry.is_looked_for:
             return direct
         known = self.registry.spots(text)
-        return sorted([*direct, *known]) if known is not None and direct else known
+        return sorted([*direct, *((at, -1) for at in known)]) if known is not None else None
+
+    def _noted(self, text: str, hits: Hits) -> None:
+        self._looked[hash(text)] = hits
 
     def _says_nothing(self, text: str, names: tuple[str, ...]) -> bool:
         """Return whether a string need not be judged in which nothing stands, by the names that it stands under."""
