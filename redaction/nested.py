@@ -18,8 +18,8 @@ from typing import NamedTuple
 from satchel.errors import JsonError
 from satchel.jsontext import loads
 from satchel.redaction.commonplace import words
-from satchel.redaction.media import BASE64, SMALLEST, is_media
 from satchel.redaction.literals import Hits
+from satchel.redaction.media import BASE64, SMALLEST, is_media
 from satchel.redaction.registry import Hit
 
 __all__ = [

@@ -218,15 +218,19 @@ class Registry:
         """Return where anchors stand in a text, with the forms that have them and where in these they stand."""
         if self._anchored is None:
             self._prepare()
-        met: list[_Met] = []
-        for find, forms in self._anchored or ():
-            for number, start, end in find(data):
-                met.append((start, forms[number]))
-                # Others may begin within this one.
-                for again, inner in self._anchored or ():
-                    for other, place, _ in again(data[start + 1 : end + self._longest]):
-                        met.append((start + 1 + place, inner[other]))
-        return met
+        anchored = self._anchored or []
+        met = [(start, end, forms[number]) for find, forms in anchored for number, start, end in find(data)]
+        # Others may begin within these, and in those others again.
+        seen = {(start, end) for start, end, _ in met}
+        for start, end, _ in met:
+            begin = start + 1
+            piece = data[begin : end + self._longest]
+            for find, forms in anchored:
+                for number, place, stop in find(piece):
+                    if (begin + place, begin + stop) not in seen:
+                        seen.add((begin + place, begin + stop))
+                        met.append((begin + place, begin + stop, forms[number]))
+        return [(start, forms) for start, _, forms in met]
 
     def find_disguised(self, text: str, found: Sequence[Hit] = (), *, hidden: bool = True) -> list[Hit]:
         """
@@ -316,18 +320,17 @@ class Registry:
             # A run of letters and digits is spelled the same at every depth.
             run = max(_PLAIN.findall(form), key=len, default="")
             if run:
-                anchor, within = _middle(run)
-                anchors.setdefault(anchor.encode(), []).append((form, form.index(run) + within))
+                part, within = _middle(run)
+                anchors.setdefault(part.encode(), []).append((form, form.index(run) + within))
             else:
                 self._signs = True
                 for spelling in _escaped(form):
                     anchors.setdefault(spelling, []).append((form, 0))
         for half in self._halves():
             # A value that is broken over lines is looked for closely where a part of it is.
-            anchor = _core(half) or _middle(max(_PLAIN.findall(half), key=len, default=""))[0]
-            self._signs = self._signs or not anchor
-            anchor = anchor or half
-            anchors.setdefault(anchor.encode("utf-8", "surrogatepass"), [])
+            run = _core(half) or _middle(max(_PLAIN.findall(half), key=len, default=""))[0]
+            self._signs = self._signs or not run
+            anchors.setdefault((run or half).encode("utf-8", "surrogatepass"), [])
         sizes = sorted({len(anchor) for anchor in anchors})
         for anchor, forms in anchors.items():
             # Of two anchors that begin alike the longer one is met.

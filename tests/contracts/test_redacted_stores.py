@@ -15,7 +15,7 @@ import shutil
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -316,8 +316,8 @@ class _Fragile(Engine):
     def opens(self, raw: bytes) -> int:
         return 1
 
-    def look(self, text: str) -> tuple[int, Hits | None]:
-        return 1, None
+    def look(self, texts: Sequence[str]) -> dict[int, tuple[int, Hits | None]]:
+        return dict.fromkeys(range(len(texts)), (1, None))
 
     def find(self, text: str, *, hidden: bool = True, hits: Hits | None = None) -> list[Span]:
         self.opened += 1

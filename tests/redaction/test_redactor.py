@@ -6,7 +6,7 @@ import base64
 import json
 import re
 import traceback
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -390,8 +390,8 @@ class _Fragile(Engine):
     def opens(self, raw: bytes) -> int:
         return 2
 
-    def look(self, text: str) -> tuple[int, Hits | None]:
-        return 2, None
+    def look(self, texts: Sequence[str]) -> dict[int, tuple[int, Hits | None]]:
+        return dict.fromkeys(range(len(texts)), (2, None))
 
 
 @pytest.mark.parametrize("stage", ["learn", "apply", "text", "identifier", "clean"])

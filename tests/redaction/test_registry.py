@@ -7,6 +7,8 @@ import json
 from collections.abc import Mapping
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from satchel.redaction.registry import Registry, propagates
 from satchel.redaction.spans import MEDIUM, STRONG, WEAK
@@ -66,6 +68,28 @@ def test_values_that_overlap_are_all_found() -> None:
     registry.add("ghijklmnopqr", "two", STRONG)
 
     assert [(0, 12), (6, 18)] == [(hit.start, hit.end) for hit in registry.find("abcdefghijklmnopqr")]
+
+
+SIGNS = st.sampled_from("ab12-. ")
+
+
+@pytest.mark.parametrize("native", [True, False])
+@given(
+    values=st.lists(st.text(SIGNS, min_size=12, max_size=40), min_size=1, max_size=5, unique=True),
+    order=st.lists(st.tuples(st.integers(0, 9), st.integers(0, 12), st.integers(0, 40)), max_size=12),
+)
+def test_every_place_of_every_value_is_found(native: bool, values: list[str], order: list[tuple[int, int, int]]) -> None:
+    """However values overlap, hold each other, or are alike: a shorter look at each once missed one of three in each other."""
+    registry = Registry(native=native)
+    for value in values:
+        registry.add(value, "kelp", STRONG)
+    text = "".join(values[number % len(values)][start : start + size] for number, start, size in order)
+
+    found = {(hit.start, hit.end) for hit in registry.find(text)}
+
+    every = {(at, at + len(value)) for value in values for at in range(len(text)) if text.startswith(value, at)}
+    assert every == found
+    assert not found or registry.holds(text.encode())
 
 
 def test_the_surest_rule_names_a_value_then_the_first_in_order_whoever_came_first() -> None:
