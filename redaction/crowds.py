@@ -15,20 +15,22 @@ _MOST = 4096
 
 class Crowd(Generic[AnyStr]):
     """
-    Remembers what stands around the places of a text at which nothing is: where the same stands again, nothing is either.
+    Remembers what stands around the places of a text at which nothing is: where the same stands again, nothing is either. And
+    what stands around those at which something is.
 
     Args:
         left, right: How many characters before and behind a place are compared.
         enough: So often nothing was found at such a place.
     """
 
-    __slots__ = ("_around", "_before", "_enough", "_left", "_nothing", "_right", "_text")
+    __slots__ = ("_around", "_before", "_enough", "_left", "_nothing", "_right", "_something", "_text")
 
     def __init__(self, text: AnyStr, *, left: int, right: int, enough: int = 1) -> None:
         self._text: AnyStr = text
         self._left, self._right = left, right
         self._enough = enough
         self._nothing: dict[AnyStr, int] = {}
+        self._something: dict[AnyStr, int] = {}
         self._around: AnyStr = text[:0]
         self._before = -1
 
@@ -42,6 +44,16 @@ class Crowd(Generic[AnyStr]):
             self._around = around
         self._before = at
         return past
+
+    def something(self) -> int:
+        """Return how long what is at the place asked for last is, as was said of one like it; 0 where that is not known."""
+        return self._something.get(self._around, 0)
+
+    def found(self, size: int) -> None:
+        """Say that something is at the place that was asked for last, of that size."""
+        if len(self._something) > _MOST:
+            self._something.clear()
+        self._something[self._around] = size
 
     def nothing(self) -> None:
         """Say that nothing is at the place that was asked for last."""

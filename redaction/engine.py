@@ -22,7 +22,7 @@ from satchel.redaction.opening import naming, opener
 from satchel.redaction.placeholders import PLACEHOLDER
 from satchel.redaction.rules import Rule, RuleSet
 from satchel.redaction.spans import STRONG, Span, merged
-from satchel.redaction.views import View, around, concealing, disguised, hides, hides_in_codes, sliced, views
+from satchel.redaction.views import STRIDE, View, around, concealing, disguised, hides, hides_in_codes, sliced, views
 from satchel.redaction.wraps import joined
 
 __all__ = ["Engine"]
@@ -98,7 +98,7 @@ class Engine:
             self._read_broken(text, spans, again)
         if hidden:
             again += disguised(text)
-        for start, end in around(again, len(text), before=_BEFORE_HIT, after=_AFTER_HIT):
+        for start, end in around(again, len(text), before=_BEFORE_HIT, after=_AFTER_HIT + STRIDE):
             self._read_otherwise(text, start, end, spans)
         return merged(_outside_masks(text, _with_adjoining(text, spans)), common=_NAMED_KINDS) if spans else spans
 
@@ -309,22 +309,32 @@ class Engine:
         Only the plain reading is looked at, and rules that are known by what they begin with.
         """
         for index, starts in self._scan_sure(data.lower()).items():
-            look = self._openers[self._sure_numbers[index]]
-            if len(starts) > CROWD and not look(data, starts):
-                continue
-            for rule in self._sure[self._sure_numbers[index]]:
-                past = -1
-                for at in starts:
-                    # In bytes first: nearly all hits are none.
-                    if at < past or not look(data, (at,)):
-                        continue
-                    before = data[max(0, at - _LEFT) : at].decode("utf-8", "ignore")
-                    text = before + data[at : at + _RIGHT].decode("utf-8", "ignore")
-                    for span in _outside_masks(text, list(_rule_matches(rule, text, [len(before)], []))):
-                        yield at, rule.id
-                        past = at + max(1, span.end - len(before))
+            number = self._sure_numbers[index]
+            # In bytes first: nearly all hits are none.
+            worth = list(self._openers[number](data, starts))
+            crowd = Crowd(data, left=16, right=80, enough=_OFTEN) if len(worth) > CROWD else None
+            past = -1
+            for at in worth:
+                if at < past:
+                    continue
+                if crowd is not None and (known := crowd.past(at)) >= 0:
+                    past = known
+                    continue
+                before = data[max(0, at - _LEFT) : at].decode("utf-8", "ignore")
+                text = before + data[at : at + _RIGHT].decode("utf-8", "ignore")
+                spans = [
+                    (span, rule.id)
+                    for rule in self._sure[number]
+                    for span in _outside_masks(text, list(_rule_matches(rule, text, [len(before)], [])))
+                ]
+                for span, rule in spans:
+                    yield at, rule
+                    past = max(past, at + max(1, span.end - len(before)))
+                if crowd is not None and not spans:
+                    crowd.nothing()
 
 
+_OFTEN = 16
 _LEFT, _RIGHT = 160, 4096
 _ORDINARY = bytes(byte for byte in range(256) if byte in b"\t\n\r" or 32 <= byte != 127)
 
@@ -458,7 +468,7 @@ def _crowded(rules: Sequence[Rule], text: str, starts: Sequence[int], again: lis
     rules = [rule for rule in rules if not rule.search]
     if not rules:
         return
-    crowd = Crowd(text, left=16, right=80, enough=16)
+    crowd = Crowd(text, left=16, right=80, enough=_OFTEN)
     past = -1
     for at in starts:
         if at < past:

@@ -189,9 +189,14 @@ def naming(raw: bytes, starts: Sequence[int]) -> Iterator[int]:
     for at in starts:
         if at < past:
             continue
-        if crowd is not None and (known := crowd.past(at)) >= 0:
-            past = known
-            continue
+        if crowd is not None:
+            if (known := crowd.past(at)) >= 0:
+                past = known
+                continue
+            if size := crowd.something():
+                past = at + size
+                yield at
+                continue
         rest = _WORD_REST.match(raw, at)
         past = rest.end() if rest else at
         head = raw[max(0, at - 64) : at]
@@ -199,6 +204,8 @@ def naming(raw: bytes, starts: Sequence[int]) -> Iterator[int]:
         identifier = raw[begin:past].rstrip(b".-$").decode("ascii")
         past = begin + len(identifier)
         if _names(raw, at, begin, past, identifier):
+            if crowd is not None:
+                crowd.found(past - at)
             yield at
         elif crowd is not None:
             crowd.nothing()

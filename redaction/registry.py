@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from satchel.redaction.spans import STRONG
-from satchel.redaction.views import View, around, disguised, hides, views
+from satchel.redaction.views import STRIDE, View, around, disguised, hides, views
 from satchel.redaction.wraps import unbroken
 
 __all__ = ["Hit", "Registry", "propagates"]
@@ -242,7 +242,8 @@ class Registry:
         """
         hits: list[Hit] = []
         if hidden and hides(text):
-            for start, end in around(disguised(text), len(text), before=self._reach(), after=self._reach()):
+            reach = self._reach()
+            for start, end in around(disguised(text), len(text), before=reach, after=reach + STRIDE):
                 for view in views(text[start:end], hot=True):
                     hits += [hit._replace(start=start + hit.start, end=start + hit.end) for hit in self._in_view(view)]
         if "\n" in text and self._holds_half(text, found):

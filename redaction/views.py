@@ -15,7 +15,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 
-__all__ = ["View", "around", "concealing", "disguised", "hides", "hides_in_codes", "views"]
+__all__ = ["STRIDE", "View", "around", "concealing", "disguised", "hides", "hides_in_codes", "views"]
 
 Pieces = Iterable[tuple[int, int, int]]
 """
@@ -467,20 +467,31 @@ def around(places: list[int], size: int, *, before: int, after: int) -> list[tup
     return out
 
 
+STRIDE = 1024
+"""Of what stands within so many characters, `disguised` tells one place: there may be more behind it."""
+
+
 def disguised(text: str) -> list[int]:
-    """Return where in a text something stands that may hide a literal near it: what `hides` asks for, place by place."""
+    """Return where in a text something stands that may hide a literal near it, as `hides` asks for: a place in each `STRIDE`."""
     places: list[int] = []
     for sign, pattern in (("\\", _HIDING_ESCAPE), ("%", _HIDING_PERCENT), ("&", _HIDING_REFERENCE), ("\r", _RETURN_INSIDE)):
         if sign in text:
-            places += [match.start() for match in pattern.finditer(text)]
+            places += _apart(pattern, text)
     for sign in ("\b", "\\u001b["):
         at = text.find(sign)
         while at >= 0:
             places.append(at)
-            at = text.find(sign, at + 1)
+            at = text.find(sign, at + STRIDE)
     if _coded(text):
         places += _places_inside(text)
     return places
+
+
+def _apart(pattern: re.Pattern[str], text: str) -> Iterator[int]:
+    match = pattern.search(text)
+    while match is not None:
+        yield match.start()
+        match = pattern.search(text, match.start() + STRIDE)
 
 
 _COLOUR_INSIDE = re.compile(
@@ -489,19 +500,22 @@ _COLOUR_INSIDE = re.compile(
 
 
 def _places_inside(text: str) -> Iterator[int]:
-    """Yield where codes stand within a word."""
+    """Yield where codes stand within a word, a place in each `STRIDE`."""
     data = text.encode("utf-8", "surrogatepass")
     written = ("\\" in text and _WRITTEN.search(text) is not None) or "^[[" in text
     is_plain = data.count(b"\x1b") == data.count(b"\x1b[") and not data.translate(None, _BUT_COLOURS)
     if is_plain and not written and next(_invisible_behind(data), None) is None:
         # Colours alone, as in most outputs.
-        for match in _COLOUR_INSIDE.finditer(text):
-            yield match.start()
+        yield from _apart(_COLOUR_INSIDE, text)
         return
-    for match in (_CODES if written else _REAL_CODES).finditer(text):
+    codes = _CODES if written else _REAL_CODES
+    match = codes.search(text)
+    while match is not None:
         start, end = match.span()
-        if start and text[start - 1] in _WORDS and text[end : end + 1] in _WORDS:
+        is_inside = start and text[start - 1] in _WORDS and text[end : end + 1] in _WORDS
+        if is_inside:
             yield start
+        match = codes.search(text, start + STRIDE if is_inside else end)
 
 
 def _inside(text: str) -> bool:

@@ -51,6 +51,16 @@ def test_literals_are_found_alike_with_and_without_the_library(literals: list[st
     assert every == {k: sorted(v) for k, v in plain.items()}
 
 
+@pytest.mark.parametrize("code", ["\u200b", "\x1b[1m", "\\u002d"])
+def test_a_disguised_token_is_found_however_far_it_is_from_another_disguise(code: str) -> None:
+    """Of disguises that stand close together one is told; a token in what comes behind it must not be lost for that."""
+    secret = token("far")
+    hidden = secret[:3] + "\u200b" + secret[3:]
+    for distance in (0, 300, 1000, 1023, 1024, 1500, 3000, 4000, 4100, 5200):
+        text = f"wo{code}rd " + "a b " * (distance // 4) + f"wo{code}rd " + "c d " * 200 + hidden + "."
+        assert [(text.index(hidden), text.index(hidden) + len(hidden))] == [(s.start, s.end) for s in NATIVE.find(text)]
+
+
 PIECES = st.sampled_from(
     [
         "password: ",
