@@ -38,7 +38,7 @@ from satchel.manifest.manifest import ManifestWriter
 from satchel.manifest.target import DirectoryTarget, FileTarget, PipeTarget
 from satchel.selection import Selection, Tally, select
 from satchel.session_views import View
-from satchel.sources import Source, find_all, open_all, spare
+from satchel.sources import Source, open_all, spare
 
 if TYPE_CHECKING:
     pass
@@ -221,7 +221,7 @@ def export(
         SatchelError: Nothing was written; nothing is under a final name.
     """
     if isinstance(output, str | os.PathLike):
-        spare([*sources, *find_all()], output, file_name=registry.writer(format).file_name)
+        spare(sources, output, file_name=registry.writer(format).file_name)
     attempt = 1
     while True:
         counting = _Counting(listen, redactor)

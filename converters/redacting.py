@@ -188,7 +188,7 @@ def redact_path(
     if in_place:
         _spare_stores(path)
     elif isinstance(output, str | os.PathLike):
-        spare(find_all(), output)
+        spare((), output)
     outcome = Outcome(report=report if report is not None else Report())
     run = _Run(redactor, outcome, force=force, copy_binary=copy_binary, hear=hear, examine=examine, listen=listen)
     with _located(path) as (found, name):

@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 from satchel.contracts import Dialect, Extents, Files, Origins, Record, Redactor, Scoped, SessionInfo, Store
 from satchel.digest import ContentDigest
@@ -158,14 +158,14 @@ class View:
         """Return the dialect of the agent's own records of a segment; None where that is Hermes'."""
         if self.dialect != "hermes":
             return self.dialect
-        said = self._store.origin(self._ids[segment]) if isinstance(self._store, Origins) else None
+        said = self._store.origin(self._ids[segment]) if _has_origins(self._store) else None
         return said if said is None or self._redactor is None else self._redactor.text(said)
 
     def native(self, segment: int = -1) -> Iterator[Record] | None:
         """Yield the agent's own records of a segment, redacted; None where there are none."""
         if self.dialect != "hermes":
             return self.records(segment)
-        kept = self._store.native(self._ids[segment]) if isinstance(self._store, Origins) else None
+        kept = self._store.native(self._ids[segment]) if _has_origins(self._store) else None
         return kept if kept is None or self._redactor is None else self._applied(segment, kept)
 
 
@@ -175,6 +175,17 @@ def _taken(records: Iterator[Record], digest: ContentDigest) -> Iterator[Record]
         # The JSON made for the digest is of the record as it was.
         record.json = record.exact = None
         yield record
+
+
+_origins: dict[type, bool] = {}
+
+
+def _has_origins(store: Store) -> TypeGuard[Origins]:
+    """Return whether a store says whose its sessions were; its type is asked once, since that takes long."""
+    known = _origins.get(type(store))
+    if known is None:
+        known = _origins[type(store)] = isinstance(store, Origins)
+    return known
 
 
 def _redacted(info: SessionInfo, redactor: Redactor | None) -> SessionInfo:

@@ -145,16 +145,24 @@ def _of_hermes(profile: str | None, environ: Mapping[str, str], listen: Listener
     return _of_profile([Source("hermes", path, name) for path, name in stores(_home(environ), listen=listen)], profile)
 
 
-def of_agents(environ: Mapping[str, str]) -> list[Source]:
+def of_agents(environ: Mapping[str, str], *, around: str | os.PathLike[str] | None = None) -> list[Source]:
     """
     Return the stores that are files, where their agents leave them; a home without a session is none.
 
     One that can't be looked into is taken for a store: whoever opens it then says why that fails.
+
+    Args:
+        around: Only those that this path lies in.
     """
     found: list[Source] = []
+    inside = None if around is None else os.path.join(real_path(around), "")
     for agent, where in _HOMES.items():
         module = import_module(where)
-        homes = (_of_home(agent, path, module.HOLD) for path in module.homes(environ))
+        folders = [
+            path for path in module.homes(environ) if inside is None or inside.startswith(os.path.join(real_path(path), ""))
+        ]
+        # Its reader is loaded for those alone.
+        homes = (_of_home(agent, path, module.HOLD) for path in folders)
         found += (source for source in homes if source is not None)
     return found
 
@@ -292,7 +300,8 @@ def _remove(folder: Path) -> None:
 
 def spare(sources: Sequence[Source], output: str | os.PathLike[str], *, file_name: str = "") -> None:
     """
-    Make sure that an output would overwrite or remove none of the stores, nor what belongs to them.
+    Make sure that an output would overwrite or remove none of the stores, nor what belongs to them: of those given, and of those
+    that are where their agents leave them.
 
     Args:
         output: The file or folder that is to be written.
@@ -311,7 +320,8 @@ def spare(sources: Sequence[Source], output: str | os.PathLike[str], *, file_nam
         written = [target / name for name in (file_name, *names)]
     written += [path.with_name(hidden_name(path.name, ".partial")) for path in written if path.name.endswith("manifest.jsonl")]
     swept = real_path(target if is_folder else target.parent)
-    for source in sources:
+    everywhere = (*_of_hermes(None, os.environ, ignore), *of_agents(os.environ, around=target))
+    for source in (*sources, *everywhere):
         if source.path.is_dir():
             _spare_files(source, written, folder=target if not file_name else None)
             continue

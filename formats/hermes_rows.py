@@ -524,14 +524,26 @@ _LEFT_OUT = {"messages": ("id",), "sessions": DERIVED}
 _COUNTS = b',"%s":' % DERIVED[0].encode()
 
 
+_orders: dict[tuple[str, ...], tuple[str, ...]] = {}
+"""By the columns of sessions' rows, the order in which they are shown."""
+_MOST_ORDERS = 256
+
+
 def session_json(record: Record) -> bytes:
     """Return a session's row as JSON the way an export shows it: its id, the other columns by name, the derived counts."""
     if record.json is None:
-        shown, notes = visible_row(record)
-        first = {"id": shown.pop("id")} if "id" in shown else {}
-        last = {name: shown.pop(name) for name in DERIVED if name in shown}
-        record.json = dumps(first | {name: shown[name] for name in sorted(shown)} | last)
-        record.exact = notes or None
+        row = record.data
+        columns = tuple(row)
+        names = _orders.get(columns)
+        if names is None:
+            if len(_orders) > _MOST_ORDERS:
+                _orders.clear()
+            inner = [name for name in sorted(columns) if name != "id" and name not in DERIVED]
+            names = _orders[columns] = (*(["id"] if "id" in row else ()), *inner, *(name for name in DERIVED if name in row))
+        if not _is_shown_whole(row):
+            row, notes = visible_row(record)
+            record.exact = notes or None
+        record.json = dumps({name: row[name] for name in names})
     return record.json
 
 
