@@ -7,7 +7,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from importlib import import_module
 from itertools import product
@@ -145,23 +145,24 @@ def _of_hermes(profile: str | None, environ: Mapping[str, str], listen: Listener
     return _of_profile([Source("hermes", path, name) for path, name in stores(_home(environ), listen=listen)], profile)
 
 
-def of_agents(environ: Mapping[str, str], *, around: str | os.PathLike[str] | None = None) -> list[Source]:
+def of_agents(environ: Mapping[str, str], *, around: Iterable[Path] | None = None) -> list[Source]:
     """
     Return the stores that are files, where their agents leave them; a home without a session is none.
 
     One that can't be looked into is taken for a store: whoever opens it then says why that fails.
 
     Args:
-        around: Only those that this path lies in.
+        around: Only those that one of these paths lies in.
     """
     found: list[Source] = []
-    inside = None if around is None else os.path.join(real_path(around), "")
+    inside = None if around is None else tuple(os.path.join(real_path(path), "") for path in around)
     for agent, where in _HOMES.items():
         module = import_module(where)
-        folders = [
-            path for path in module.homes(environ) if inside is None or inside.startswith(os.path.join(real_path(path), ""))
-        ]
-        # Its reader is loaded for those alone.
+        folders = module.homes(environ)
+        if inside is not None:
+            # Its reader is loaded for those alone.
+            roots = {path: os.path.join(real_path(path), "") for path in folders}
+            folders = [path for path in folders if any(one.startswith(roots[path]) for one in inside)]
         homes = (_of_home(agent, path, module.HOLD) for path in folders)
         found += (source for source in homes if source is not None)
     return found
@@ -320,7 +321,7 @@ def spare(sources: Sequence[Source], output: str | os.PathLike[str], *, file_nam
         written = [target / name for name in (file_name, *names)]
     written += [path.with_name(hidden_name(path.name, ".partial")) for path in written if path.name.endswith("manifest.jsonl")]
     swept = real_path(target if is_folder else target.parent)
-    everywhere = (*_of_hermes(None, os.environ, ignore), *of_agents(os.environ, around=target))
+    everywhere = (*_of_hermes(None, os.environ, ignore), *of_agents(os.environ, around=[target, *written]))
     for source in (*sources, *everywhere):
         if source.path.is_dir():
             _spare_files(source, written, folder=target if not file_name else None)
