@@ -14,7 +14,7 @@ from satchel.formats.claude_code.plan import prompt_text, typed
 from satchel.formats.claude_code.texts import command_of, put_in
 from satchel.formats.log_lines import LogFile, head_and_tail
 from satchel.formats.log_store import second
-from satchel.jsontext import loads
+from satchel.jsontext import loads_quick
 
 __all__ = ["Facts", "is_line", "is_prompt_line", "read", "title"]
 
@@ -127,7 +127,7 @@ def read(log: LogFile) -> Facts:
 
 def _look(facts: Facts, line: bytes, marks: list[str] | None) -> None:
     try:
-        data = loads(line)
+        data = loads_quick(line)
     except JsonError:
         facts.empty = facts.empty and not line.strip()
         return
