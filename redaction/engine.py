@@ -14,15 +14,17 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
 
 from satchel.redaction import named
+from satchel.redaction.codes import PRINTABLE
 from satchel.redaction.crowds import CROWD, Crowd
 from satchel.redaction.encodings import decoded, encoded_literals, run_around
+from satchel.redaction.hiding import STRIDE, around, concealing, disguised, hides, hides_in_codes
 from satchel.redaction.literals import Hits, finder
+from satchel.redaction.matching import BROKEN_RUN, OFTEN, crowded, ends_line, outside_masks, rule_matches, with_adjoining
 from satchel.redaction.names import KINDS, WORDS
 from satchel.redaction.opening import naming, opener
-from satchel.redaction.placeholders import PLACEHOLDER
 from satchel.redaction.rules import Rule, RuleSet
 from satchel.redaction.spans import STRONG, Span, merged
-from satchel.redaction.views import STRIDE, View, around, concealing, disguised, hides, hides_in_codes, sliced, views
+from satchel.redaction.views import View, sliced, views
 from satchel.redaction.wraps import joined
 
 __all__ = ["Engine"]
@@ -100,7 +102,7 @@ class Engine:
             again += disguised(text)
         for start, end in around(again, len(text), before=_BEFORE_HIT, after=_AFTER_HIT + STRIDE):
             self._read_otherwise(text, start, end, spans)
-        return merged(_outside_masks(text, _with_adjoining(text, spans)), common=_NAMED_KINDS) if spans else spans
+        return merged(outside_masks(text, with_adjoining(text, spans)), common=_NAMED_KINDS) if spans else spans
 
     def _read_otherwise(self, text: str, start: int, end: int, spans: list[Span]) -> None:
         """Add what is found in other readings of a part of a text."""
@@ -121,8 +123,8 @@ class Engine:
             return
         found = list(spans if found is None else found)
         begins = sorted(span.start for span in found)
-        places = [span.start for span in found if _ends_line(plain, span, begins)]
-        places += [at for at in again if _BROKEN_RUN.match(plain, at) or named.CUT_OFF.match(plain, at)]
+        places = [span.start for span in found if ends_line(plain, span, begins)]
+        places += [at for at in again if BROKEN_RUN.match(plain, at) or named.CUT_OFF.match(plain, at)]
         if not isinstance(text, str):
             begins = [text.start(at) for at in begins]
         past = -1
@@ -177,10 +179,10 @@ class Engine:
         for number, starts in hits.items():
             rules = self._by_literal[number]
             if len(starts) > CROWD:
-                spans.extend(_crowded(rules, text, starts, again))
+                spans.extend(crowded(rules, text, starts, again))
             else:
                 for rule in rules:
-                    spans.extend(_rule_matches(rule, text, starts, again))
+                    spans.extend(rule_matches(rule, text, starts, again))
         return spans
 
     def _decode(self, text: str, forms: list[tuple[str, str, int]], starts: Sequence[int], spans: list[Span]) -> None:
@@ -208,8 +210,8 @@ class Engine:
         spans: list[Span] = []
         for index, starts in _in_characters(self._scan_sure(data), data, folded).items():
             for rule in self._sure[self._sure_numbers[index]]:
-                spans.extend(_rule_matches(rule, text, starts, []))
-        return merged(_outside_masks(text, spans))
+                spans.extend(rule_matches(rule, text, starts, []))
+        return merged(outside_masks(text, spans))
 
     def named_value(self, names: Sequence[str], value: str | int) -> Span | None:
         """Judge a value of parsed JSON by the keys it stands under, the outermost first; the span is within `str(value)`."""
@@ -229,7 +231,7 @@ class Engine:
         """Say what of a serialised record is to be looked at: 0 nothing, 1 its strings as they are, 2 other readings too."""
         text = raw.decode("utf-8", "replace")
         # What is no JSON stands as it is, with its control characters.
-        if hides(text, serialised=True) or ((raw.translate(None, _ORDINARY) or b"\r" in raw) and hides_in_codes(text)):
+        if hides(text, serialised=True) or ((raw.translate(None, PRINTABLE) or b"\r" in raw) and hides_in_codes(text)):
             return 2
         folded = raw.lower()
         hits = self._scan(folded)
@@ -312,7 +314,7 @@ class Engine:
             number = self._sure_numbers[index]
             # In bytes first: nearly all hits are none.
             worth = list(self._openers[number](data, starts))
-            crowd = Crowd(data, left=16, right=80, enough=_OFTEN) if len(worth) > CROWD else None
+            crowd = Crowd(data, left=16, right=80, enough=OFTEN) if len(worth) > CROWD else None
             past = -1
             for at in worth:
                 if at < past:
@@ -325,7 +327,7 @@ class Engine:
                 spans = [
                     (span, rule.id)
                     for rule in self._sure[number]
-                    for span in _outside_masks(text, list(_rule_matches(rule, text, [len(before)], [])))
+                    for span in outside_masks(text, list(rule_matches(rule, text, [len(before)], [])))
                 ]
                 for span, rule in spans:
                     yield at, rule
@@ -334,9 +336,7 @@ class Engine:
                     crowd.nothing()
 
 
-_OFTEN = 16
 _LEFT, _RIGHT = 160, 4096
-_ORDINARY = bytes(byte for byte in range(256) if byte in b"\t\n\r" or 32 <= byte != 127)
 
 
 _RUN_LENGTH = 16
@@ -384,143 +384,3 @@ def _folded(text: str) -> str:
 
 
 _BEFORE_HIT, _AFTER_HIT = 384, 3072
-
-
-_ADJOINING = re.compile(
-    r"""(?x)(?P<quote>["'`]) [ \t]{0,16} (?: [+.&]{1,2} | \\(?=\r?\n) )? \s{0,64} (?: [+.&]{1,2} [ \t]{0,4} )?
-    [rRbBfFuU]{0,2} (?P=quote) (?P<more>[A-Za-z0-9+/=_.~!@#%^&*:\-]{4,512}) (?P=quote)"""
-)
-
-
-def _with_adjoining(text: str, spans: list[Span]) -> list[Span]:
-    """Return what was found, and with it the strings that a program joins to it: `"abc" + "def"`."""
-    more: list[Span] = []
-    for span in spans:
-        end = span.end
-        for _ in range(64):
-            part = _ADJOINING.match(text, end)
-            if part is None:
-                break
-            more.append(Span(*part.span("more"), span.rule, span.strength))
-            end = part.end("more")
-    return spans + more
-
-
-def _rule_matches(rule: Rule, text: str, starts: Sequence[int], again: list[int]) -> Iterator[Span]:
-    if rule.search:
-        for one in rule.pattern.finditer(text, max(0, starts[0] - 256)):
-            begin = one.start()
-            if not (rule.edge and begin and _is_word(text[begin - 1]) and not _after_escape(text, begin)):
-                yield from _spans(rule, text, one)
-        again.extend(at for at in starts[:_MANY] if named.DISGUISE.search(text, at, at + 256))
-        return
-    past = -1
-    edge, left, match_at = rule.edge, rule.left, rule.pattern.match
-    for start in starts:
-        if start < past:
-            continue
-        begin = start
-        if left is not None:
-            before = left.search(text, max(0, start - 128), start)
-            if before is None:
-                continue
-            begin = before.start()
-        if edge and begin and ((char := text[begin - 1]).isalnum() or char == "_") and not _after_escape(text, begin):
-            continue
-        match = match_at(text, begin)
-        found = [] if match is None else _spans(rule, text, match)
-        if match is not None and found:
-            yield from found
-            past = match.end()
-            if named.DISGUISE.match(text, past):
-                again.append(start)
-        elif _UNFINISHED.match(text, start) is not None or (
-            _BROKEN_RUN.match(text, start) is not None and rule.strength == STRONG and rule.solid
-        ):
-            # What is known by its beginning alone may be cut right behind it.
-            again.append(start)
-
-
-def _ends_line(text: str, span: Span, begins: Sequence[int]) -> bool:
-    """Return whether what was found may go on in the next line: it ends with its line, and no finding begins the next."""
-    if text[span.end - 1] == "=":
-        return False
-    end = _BREAK.match(text, span.end)
-    if end is None:
-        return False
-    following = bisect_left(begins, end.end())
-    return following == len(begins) or begins[following] > end.end() + _GUTTER
-
-
-_GUTTER = 16
-
-
-def _crowded(rules: Sequence[Rule], text: str, starts: Sequence[int], again: list[int]) -> Iterator[Span]:
-    """
-    Yield what rules find at very many hits of their literal.
-
-    Where the same characters stand around a hit again and again, and nothing was found so often, nothing is: so a text of one
-    word over and over costs little.
-    """
-    for rule in rules:
-        if rule.search:
-            yield from _rule_matches(rule, text, starts, again)
-    rules = [rule for rule in rules if not rule.search]
-    if not rules:
-        return
-    crowd = Crowd(text, left=16, right=80, enough=_OFTEN)
-    past = -1
-    for at in starts:
-        if at < past:
-            continue
-        past = crowd.past(at)
-        if past >= 0:
-            continue
-        found = [span for rule in rules for span in _rule_matches(rule, text, (at,), again)]
-        if found:
-            yield from found
-        else:
-            crowd.nothing()
-
-
-_MANY = 1024
-# What stands at the end of a line that goes on in the next one; and a token that reaches so far.
-_BREAK = re.compile(r"[\"'`]?[ \t]*(?:\+|\.{1,2}|&|\|\||[│┃║|=])?[ \t]*\\?\r?\n")
-_UNFINISHED = re.compile(
-    r"[A-Za-z0-9_\-+/=.~:@]{0,64}(?:[\x00-\x08\x0e-\x1f\x7f-\x9f\xad\u200b-\u200f\u2060-\u2064\ufeff]|\\(?:[ux/01e\\]|\r?\n)|%[0-9A-Fa-f]{2}|&[#a-zA-Z])"
-    r"|(?=[A-Za-z_\-+/=.~:@]{0,64}[0-9])[A-Za-z0-9_\-+/=.~:@]{8,512}[\"'`]?[ \t]*[│┃║|=\\+]?\r?\n"
-)
-_BROKEN_RUN = re.compile(r"[A-Za-z0-9_\-+/=.]{2,512}[\"'`]?[ \t]*[│┃║|=\\+]?\r?\n")
-
-
-def _spans(rule: Rule, text: str, match: re.Match[str]) -> list[Span]:
-    return [
-        Span(start, end, rule.id, rule.strength)
-        for start, end in rule.parts(match)
-        if 0 <= start < end and all(test(text[start:end]) for test in rule.checks)
-    ]
-
-
-def _is_word(char: str) -> bool:
-    return char == "_" or char.isalnum()
-
-
-_ESCAPED = re.compile(
-    r"(?:\\[nrtbfvae0]|\\u[0-9a-fA-F]{4}|\\x[0-9a-fA-F]{2}|\\[0-3][0-7]{2}|%(?:25){0,3}[0-9a-fA-F]{2}|\x1b?\[[0-9;]{1,16}m|\x1b\[m)\Z"
-)
-
-
-def _after_escape(text: str, at: int) -> bool:
-    """Return whether the character before ends an escape: `\\n`, `\\x00`, `%3D`, `%2520`, a colour code, one without its ESC."""
-    # Most words end in nothing like it, and to see that is cheap.
-    if text[at - 1] not in "nrtbfvmABCDEFabcde0123456789":
-        return False
-    return _ESCAPED.search(text, max(0, at - 20), at) is not None
-
-
-def _outside_masks(text: str, spans: list[Span]) -> list[Span]:
-    """Take placeholders out of spans: what is redacted already stays as it is."""
-    if "[REDACTED:" not in text:
-        return spans
-    masks = [match.span() for match in PLACEHOLDER.finditer(text)]
-    return [span for span in spans if not any(start < span.end and span.start < end for start, end in masks)]

@@ -4,7 +4,7 @@ A look at records in one piece: whether something may be in them, and where, whi
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from satchel.contracts import Record
@@ -12,13 +12,42 @@ from satchel.redaction.literals import Hits
 from satchel.redaction.parts import USUAL, bytes_of, json_of
 from satchel.redaction.roles import Finder
 
-__all__ = ["Look"]
+__all__ = ["Look", "batches"]
 
 _NOWHERE: Hits = {}
 _MOST_COLUMNS = 256
 _MOST_NAMES = 20_000
 _PROBE = "x9K2mQ7vT4bW8nR3pL6z"
 _PROBE_NUMBER = 48213977
+
+
+_AT_ONCE, _MOST_AT_ONCE = 1 << 18, 512
+"""So many characters are looked at together, of so many records."""
+
+
+def batches(records: Iterable[Record], *, plain: bool) -> Iterator[tuple[list[Record], bool]]:
+    """
+    Yield records in order, those that are rows or texts in batches that are looked at together, and others one by one.
+
+    With each comes whether it is such a batch; without `plain` none is.
+    """
+    waiting: list[Record] = []
+    size = 0
+    for record in records:
+        data = record.data
+        is_plain = plain and record.raw is None and (type(data) is dict or type(data) is str)
+        if is_plain:
+            waiting.append(record)
+            size += len(data) if type(data) is str else sum([len(value) for value in data.values() if type(value) is str])
+            if size < _AT_ONCE and len(waiting) < _MOST_AT_ONCE:
+                continue
+        if waiting:
+            yield waiting, True
+            waiting, size = [], 0
+        if not is_plain:
+            yield [record], False
+    if waiting:
+        yield waiting, True
 
 
 class Look:

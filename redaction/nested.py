@@ -10,9 +10,8 @@ from __future__ import annotations
 import base64
 import binascii
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from json.decoder import scanstring  # type: ignore[attr-defined]
-from json.encoder import encode_basestring, encode_basestring_ascii
 from typing import NamedTuple
 
 from satchel.errors import JsonError
@@ -21,6 +20,7 @@ from satchel.redaction.commonplace import words
 from satchel.redaction.literals import Hits
 from satchel.redaction.media import BASE64, SMALLEST, is_media
 from satchel.redaction.registry import Hit
+from satchel.redaction.spelling import Edit, Names, Spot, applied, edits_of, lifted, said_at
 
 __all__ = [
     "FULL",
@@ -43,15 +43,10 @@ How a string is judged: by every rule; by the surest ones, since it is an id or 
 that it stands under alone; the same, for a number.
 """
 
-Names = tuple[str, ...]
 Judge = Callable[[str, Names, int], Sequence[Hit]]
 """
 Says what of a string has to go, in order and without overlaps: takes the string, the names it stands under, and how to judge it.
 """
-
-
-Spot = tuple[int, int]
-"""Where a literal stands, and its number."""
 
 
 class Sieve(NamedTuple):
@@ -76,41 +71,6 @@ class Sieve(NamedTuple):
     spots: Callable[[str], Sequence[Spot] | None] = lambda text: None
     idle: Callable[[str, Names], bool] = lambda text, names: False
     note: Callable[[str, Hits], None] | None = None
-
-
-class Edit(NamedTuple):
-    """
-    What goes, and what comes in its place.
-
-    Attributes:
-        new: What comes there, as it is spelled in the text.
-        names: The names that it stands under, outermost first.
-    """
-
-    start: int
-    end: int
-    new: str
-    hit: Hit
-    names: Names
-
-    def __repr__(self) -> str:
-        return f"Edit({self.start}, {self.end}, {self.hit.rule!r})"
-
-
-def applied(text: str, edits: Iterable[Edit]) -> str:
-    """Return a text with its edits made, which are in order."""
-    parts: list[str] = []
-    at = 0
-    for edit in edits:
-        parts += (text[at : edit.start], edit.new)
-        at = edit.end
-    parts.append(text[at:])
-    return "".join(parts)
-
-
-def edits_of(hits: Iterable[Hit], names: Names = ()) -> list[Edit]:
-    """Return the edits of a text that take out what was found in it."""
-    return [Edit(hit.start, hit.end, hit.new, hit, names) for hit in hits]
 
 
 _DEPTH = 6
@@ -336,7 +296,7 @@ class _Walk:
             if not spots and self._sieve.idle(said, names):
                 return
             if self._sieve.note is not None:
-                hits = _said(spots, self._text, begin)
+                hits = said_at(spots, self._text, begin)
                 if hits is not None:
                     self._sieve.note(said, hits)
         if last == "chunk" and (plain := _text_in(said)) is not None:
@@ -390,7 +350,7 @@ class _Walk:
             self._edits.append(Edit(begin, end, f'"{hit.new}"', hit, names))
 
     def _lifted(self, found: Sequence[Edit], said: str, begin: int, end: int) -> Sequence[Edit]:
-        return _lifted(found, said, self._text, begin, end) if self._sieve.places else found
+        return lifted(found, said, self._text, begin, end) if self._sieve.places else found
 
     # ------------------------------------------------------------------------------------------------ objects
 
@@ -431,25 +391,6 @@ class _Walk:
                 self._edits[at] = self._edits[at]._replace(new=self._edits[at].new + more)
 
 
-def _said(spots: Sequence[Spot], text: str, begin: int) -> Hits | None:
-    """Return where in what a string says literals stand that stand in its spelling; None where that cannot be told."""
-    hits: Hits = {}
-    at, count = begin, 0
-    for place, number in spots:
-        piece = text[at:place]
-        if "\\" in piece:
-            try:
-                piece, end = scanstring(piece + '"', 0, False)
-            except ValueError:
-                return None
-            if end <= place - at:
-                return None
-        count += len(piece)
-        at = place
-        hits.setdefault(number, []).append(count)
-    return hits
-
-
 def _without_overlaps(edits: list[Edit]) -> list[Edit]:
     """Return edits that are sorted, of those that overlap the one that begins first, stretched over the others."""
     out: list[Edit] = []
@@ -471,68 +412,3 @@ def _text_in(said: str) -> str | None:
         return base64.b64decode(said, validate=True).decode()
     except (UnicodeDecodeError, binascii.Error):
         return None
-
-
-_ESCAPE = re.compile(r"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|.)", re.DOTALL)
-
-_ESCAPES = re.compile(r"(?:\\[^u])+|\\u")
-
-
-def _lifted(found: Sequence[Edit], said: str, text: str, begin: int, end: int) -> list[Edit]:
-    """Return edits of what a string says as edits of the text that it is spelled in, between its quotes at `begin` and `end`."""
-    if text.find("\\", begin, end) < 0:
-        return [edit._replace(start=edit.start + begin, end=edit.end + begin, new=_escaped(edit.new)) for edit in found]
-    places = _places({place for edit in found for place in (edit.start, edit.end)}, said, text, begin, end)
-    return [edit._replace(start=places[edit.start], end=places[edit.end], new=_escaped(edit.new)) for edit in found]
-
-
-def _places(wanted: set[int], said: str, text: str, begin: int, end: int) -> dict[int, int]:
-    """Return where characters of what a string says stand in its spelling."""
-    places: dict[int, int] = {}
-    at, done = begin, 0
-    for place in sorted(wanted):
-        piece = said[done:place]
-        for spell in (encode_basestring, encode_basestring_ascii):
-            # Most writers spell as one of the two: then there is no need to go from escape to escape.
-            spelled = spell(piece)[1:-1]
-            if text.startswith(spelled, at):
-                break
-        else:
-            return _places_one_by_one(wanted, text, begin, end)
-        at += len(spelled)
-        done = place
-        places[place] = at
-    return places
-
-
-def _places_one_by_one(wanted: set[int], text: str, begin: int, end: int) -> dict[int, int]:
-    """Return where characters of what a string says stand in its spelling."""
-    places: dict[int, int] = {}
-    at, said = begin, 0
-    waiting = iter(sorted(wanted))
-    place = next(waiting, None)
-    while place is not None and at < end:
-        stop = text.find("\\", at, end)
-        plain = (stop if stop >= 0 else end) - at
-        while place is not None and place <= said + plain:
-            places[place] = at + place - said
-            place = next(waiting, None)
-        match = _ESCAPES.match(text, stop, end) if stop >= 0 else None
-        if place is None or match is None:
-            break
-        run = match[0]
-        if len(run) > 2 and "u" not in run:
-            # Most runs are of escapes of two characters each.
-            steps = min(len(run) // 2, place - said - plain)
-            at, said = stop + 2 * steps, said + plain + steps
-            continue
-        one = _ESCAPE.match(text, stop, end)
-        at, said = (one.end() if one else end), said + plain + 1
-    while place is not None:
-        places[place] = at + place - said
-        place = next(waiting, None)
-    return places
-
-
-def _escaped(new: str) -> str:
-    return new.replace("\\", "\\\\").replace('"', '\\"')

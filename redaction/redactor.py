@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -17,7 +16,7 @@ from satchel.contracts import Record
 from satchel.errors import JsonError, RedactionError, SatchelError
 from satchel.redaction.gate import Gate
 from satchel.redaction.literals import Hits
-from satchel.redaction.looking import Look
+from satchel.redaction.looking import Look, batches
 from satchel.redaction.marks import Marks, place_of
 from satchel.redaction.media import BEGINS, RULE, omitted
 from satchel.redaction.nested import FULL, NAMED, NUMBER, STRONG_ONLY, Edit, Sieve, Spot, applied, edits, edits_of, mode_of
@@ -28,6 +27,7 @@ from satchel.redaction.roles import Finder, Place, Policy, Report
 from satchel.redaction.spans import STRONG, Span
 from satchel.redaction.streams import Cut, Streams
 from satchel.redaction.tags import TagKey
+from satchel.redaction.telling import Counting, Telling
 
 __all__ = ["SecretRedactor"]
 
@@ -35,8 +35,6 @@ _MOST_KEPT = 1 << 16
 _SHORTEST = 10
 """No string that is shorter is a name with its value, or a token."""
 _BEFORE_JSON = frozenset("{[ \t\r\n\ufeff\0")
-_AT_ONCE, _MOST_AT_ONCE = 1 << 18, 512
-"""So many characters are looked at together, of so many records."""
 _LONGEST_PLACE = 80
 _LONGEST_LINE = 128
 _KEY_LINE = re.compile(r"(?:(?<=\n\+)|(?<![A-Za-z0-9+/])(?!(?<=\n)\+))(?!b3BlbnNzaC1rZXk)[A-Za-z0-9+/]{48,76}(?![A-Za-z0-9+/])")
@@ -69,7 +67,6 @@ class SecretRedactor:
         if policy is not None and policy.digest:
             self.digest = hashlib.sha256(f"{self.digest}+{policy.digest}".encode()).hexdigest()
         self._tags = tags
-        self._report = report
         given = policy.given if policy is not None else {}
         self._least = min([6, *map(len, given)])
         drops = policy is not None and policy.drop_media
@@ -83,10 +80,7 @@ class SecretRedactor:
         self._disguised = Marks()
         """Which records are to be read otherwise too: what is known from elsewhere may be disguised in them."""
         self._learned = False
-        self._counts: dict[tuple[str, str], Counter[str]] = {}
-        self._told: dict[tuple[str, str], int] = {}
-        self._shown: dict[str, str] = {}
-        """What sessions are called in the report, by their ids."""
+        self._telling = Telling(report, tag=tags.tag, rule_of=self.registry.rule_of)
         self._look = Look(engine, self._least)
         self._streams = Streams()
         self._cuts: Sequence[Cut] = ()
@@ -116,9 +110,7 @@ class SecretRedactor:
         if self._learned:
             self._marks, self._disguised = Marks(), Marks()
         self._learned = False
-        self._told.clear()
-        self._shown.clear()
-        self._counts.clear()
+        self._telling.begin()
         self._streams.clear()
         self._spans = {}
         self._session = ""
@@ -126,11 +118,7 @@ class SecretRedactor:
     def enter(self, session_id: str, /) -> None:
         """Say whose records come next: for the report, and for the place in an error."""
         self._session = session_id
-        if self._report is not None and session_id:
-            shown = self._called(session_id)
-            if self._shown.setdefault(session_id, shown) != shown:
-                self._report.rename(self._shown[session_id], shown)
-                self._shown[session_id] = shown
+        self._telling.enter(session_id, self._called)
 
     def told(self, text: str, /) -> str:
         """Return what is told of a run (a path, an id, a message) without what is surely secret."""
@@ -145,21 +133,11 @@ class SecretRedactor:
         """
         self._learned = True
         self._streams.end()
-        waiting: list[Record] = []
-        size = 0
-        for record in records:
-            data = record.data
-            is_plain = record.raw is None and not self._looks_wider and (type(data) is dict or type(data) is str)
+        for batch, is_plain in batches(records, plain=not self._looks_wider):
             if is_plain:
-                waiting.append(record)
-                size += len(data) if type(data) is str else sum([len(value) for value in data.values() if type(value) is str])
-                if size < _AT_ONCE and len(waiting) < _MOST_AT_ONCE:
-                    continue
-            self._learn_all(waiting)
-            waiting, size = [], 0
-            if not is_plain:
-                self._guarded(self._learn, record)
-        self._learn_all(waiting)
+                self._learn_all(batch)
+            else:
+                self._guarded(self._learn, batch[0])
 
     def apply(self, records: Iterable[Record], /) -> Iterator[Record]:
         """
@@ -170,22 +148,15 @@ class SecretRedactor:
         """
         registry, session = self.registry, self._session
         self._streams.settle((value, registry.rule_of(value) or "") for value in registry.spreading)
-        counts: Counter[str] = Counter()
-        scope, told = (session, ""), 0
+        counting = Counting(self._telling, session)
         for number, record in enumerate(records):
             if not number:
-                # What a session's records were made of may be gone through after them.
-                scope = (session, record.kind)
-                told = self._told.get(scope, 0)
+                counting.begin(record.kind)
             new = self._guarded(self._apply, record)
             if self._found:
-                counts.update(self.registry.rule_of(edit.hit.value) or edit.hit.rule for edit in self._found)
-                if number >= told and self._report is not None:
-                    # A session may be gone through more than once, and not to its end.
-                    self._tell(self._report, session, record, self._found)
-                    told = self._told[scope] = number + 1
+                counting.add(number, record, self._found)
             yield new
-        self._counts[scope] = counts
+        counting.end()
 
     def file(self, lines: Iterable[bytes], /, *, whole: bool) -> Iterator[bytes]:
         """Yield a file of a session that was learned without what is secret, line by line, or as a `whole`."""
@@ -201,18 +172,15 @@ class SecretRedactor:
 
     def counts(self, session_id: str, /) -> Mapping[str, int]:
         """Return what was taken out of a session that was applied to its end, by rule, and how often."""
-        total: Counter[str] = Counter()
-        for (session, _), counts in self._counts.items():
-            if session == session_id:
-                total += counts
-        return total
+        return self._telling.total(session_id)
 
     def gate(self) -> Gate:
         """Return the gate of a run that begins."""
-        if self._report is not None:
-            self._report.clear()
+        report = self._telling.report
+        if report is not None:
+            report.clear()
         allows = self._policy.allows if self._policy is not None else lambda value, rule: False
-        return Gate(self._engine, self.registry, allows=allows, report=self._report)
+        return Gate(self._engine, self.registry, allows=allows, report=report)
 
     def text(self, text: str, /) -> str:
         """Return a text that stands outside the records, a title say, without what is secret. Raises RedactionError."""
@@ -344,8 +312,7 @@ class SecretRedactor:
         self._learn_opened(record, opened=False)
 
     def _learn_opened(self, record: Record, *, opened: bool = True) -> None:
-        if self._report is not None:
-            self._report.looked(self._shown.get(self._session, self._session), opened=opened)
+        self._telling.looked(self._session, opened=opened)
         if not opened:
             return
         if self._hidden:
@@ -570,23 +537,3 @@ class SecretRedactor:
         finally:
             self._aside = False
         raise failure
-
-    # ------------------------------------------------------------------------------------------------ telling
-
-    def _tell(self, report: Report, session: str, record: Record, found: Sequence[Edit]) -> None:
-        session = self._shown.get(session, session)
-        for edit in found:
-            hit = edit.hit
-            if hit.rule == RULE:
-                report.media(session)
-                continue
-            report.found(
-                rule=self.registry.rule_of(hit.value) or hit.rule,
-                strength=hit.strength,
-                tag=self._tags.tag(hit.value),
-                session=session,
-                kind=record.kind,
-                names=edit.names,
-                again=hit.again,
-            )
-        report.changed(session)

@@ -11,8 +11,9 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from satchel.redaction.hiding import STRIDE, around, disguised, hides
 from satchel.redaction.spans import STRONG
-from satchel.redaction.views import STRIDE, View, around, disguised, hides, views
+from satchel.redaction.views import View, views
 from satchel.redaction.wraps import unbroken
 
 __all__ = ["Hit", "Registry", "propagates"]

@@ -445,7 +445,7 @@ def test_what_is_held_does_not_grow_with_a_session() -> None:
         return (line({"n": number, "text": f"word {number} {token(21)}"}, number) for number in range(count))
 
     def held() -> tuple[int, ...]:
-        return len(red.registry), len(red._told), len(red._counts), len(red._marks._bits)
+        return len(red.registry), len(red._telling.told), len(red._telling.counts), len(red._marks._bits)
 
     sizes = []
     for count in (50, 500):

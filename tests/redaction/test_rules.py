@@ -13,7 +13,8 @@ import pytest
 from fakes import Fakes, filled
 
 from satchel.errors import UsageError
-from satchel.redaction.engine import Engine, _rule_matches
+from satchel.redaction.engine import Engine
+from satchel.redaction.matching import rule_matches
 from satchel.redaction.names import KINDS
 from satchel.redaction.rules import Rule, RuleSet, builtin, parse
 
@@ -33,7 +34,7 @@ def found(rule: Rule, text: str) -> list[str]:
     for literal in dict.fromkeys(literal.lower() for literal in rule.literals):
         starts = [match.start() for match in re.finditer(re.escape(literal), folded)]
         if starts:
-            out += [text[span.start : span.end] for span in _rule_matches(rule, text, starts, [])]
+            out += [text[span.start : span.end] for span in rule_matches(rule, text, starts, [])]
     return out
 
 

@@ -22,7 +22,8 @@ from disguises import (
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from satchel.redaction.views import View, hides, views
+from satchel.redaction.hiding import hides
+from satchel.redaction.views import View, views
 from satchel.redaction.wraps import gutters, joined
 
 _SURROUNDINGS = st.text(
