@@ -80,8 +80,8 @@ _SENTENCE = re.compile(
     [`"'*(<\[「]{0,3} (?P<value> [^\s`"'<>「」]{6,512} )
     """
 )
-DISGUISE = re.compile("[\\x00-\\x08\\x0e-\\x1f\\\\%&\\x7f-\\x9f\\xad\\u200b-\\u200f\\u2060-\\u2064\\ufeff]")
-"""A character behind which text may be written otherwise than it is read."""
+DISGUISE = re.compile("[\\x00-\\x08\\x0e-\\x1f\\\\%&\\x7f-\\x9f\\xad\\u200b-\\u200f\\u2060-\\u2064\\ufeff]|\\^\\[\\[")
+"""What stands where text may be written otherwise than it is read."""
 
 CUT_OFF = re.compile(
     r"[A-Za-z0-9_.\-$]{2,128}[\"'`*_]{0,3}[ \t]?(?:=>|:=|[:=])[ \t]{0,8}[\"'`]?"
@@ -93,7 +93,7 @@ CUT_OFF = re.compile(
 _WRITTEN_OTHERWISE = re.compile(
     r"[\s\"'`*_=:>,(\[{\])]{0,24}[A-Za-z0-9_\-+/=.~!@#$^*]{0,256}"
     "(?:[\\x00-\\x08\\x0e-\\x1f\\x7f-\\x9f\\xad\\u200b-\\u200f\\u2060-\\u2064\\ufeff]"
-    r"|\\(?:[\"'ux/\\=:nrt]|\r?\n)|%[0-9A-Fa-f]{2}|&[#a-zA-Z])"
+    r"|\\(?:[\"'ux/\\=:nrt]|\r?\n)|%[0-9A-Fa-f]{2}|&[#a-zA-Z]|(?:\^|(?<=\^))\[\[)"
 )
 
 

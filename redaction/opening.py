@@ -26,6 +26,8 @@ _GOES_ON = re.compile(
     rb"|[A-Za-z0-9_\-+/=.~:@]{0,128}[\"'`+ \t\\.&|=\x80-\xff]{0,12}(?:\\[rn]|[\r\n])"
 )
 _NEAR = 64, 512
+# A control sequence, as it is, as source code has it, and as JSON spells it.
+_CODE = re.compile(rb"(?:\x1b|\^\[|\\{1,16}(?:u001[bB]|x1[bB]|033|e))\[[0-9;:?]{0,32}[A-Za-z]")
 _WORD = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")
 
 
@@ -35,16 +37,17 @@ def opener(literal: str, rules: Iterable[Rule]) -> Opener:
     rules = list(rules)
     known: list[_Test] | None = None
     gates: list[re.Pattern[bytes] | None] = []
-    sure = False
+    sure = lefts = False
 
     def look(raw: bytes, starts: Sequence[int]) -> Iterable[int]:
-        nonlocal known, gates, sure
+        nonlocal known, gates, sure, lefts
         if known is None:
             # Made when the literal is first met: most are not, in most runs.
             tests = [_test(rule) for rule in rules]
             known = [test for test in tests if test is not None]
             gates = [rule.gate for rule, test in zip(rules, tests, strict=True) if test is None]
             sure = None in gates
+            lefts = any(left is not None for _, left, _ in known)
         if sure:
             return starts
         if len(starts) > CROWD:
@@ -52,6 +55,10 @@ def opener(literal: str, rules: Iterable[Rule]) -> Opener:
         return [at for at in starts if is_worth(raw, at, known)]
 
     def is_worth(raw: bytes, at: int, known: list[_Test]) -> bool:
+        if (gates or lefts) and b"[" in (around := raw[max(0, at - 128) : at + _NEAR[1]]) and _CODE.search(around) is not None:
+            # What stands around it is looked at without colours.
+            before = _CODE.sub(b"", raw[max(0, at - 256) : at])
+            raw, at = before + _CODE.sub(b"", raw[at : at + 4096]), len(before)
         for gate in gates:
             if gate is not None and gate.search(raw, max(0, at - _NEAR[0]), at + _NEAR[1]):
                 return True
@@ -223,6 +230,10 @@ def _names(raw: bytes, at: int, begin: int, past: int, identifier: str) -> bool:
         name = judged(identifier)
     if name is None:
         return raw[at : at + 3].lower() == b"mot"
+    if b"[" in raw[past : past + 64] and _CODE.search(raw, past, past + 64) is not None:
+        # Colours that end with a name, and begin with its value.
+        before = raw[max(0, begin - 170) : past]
+        raw, begin, past = before + _CODE.sub(b"", raw[past : past + 4096]), len(before) - past + begin, len(before)
     sign = _SIGN.match(raw, past)
     if sign is not None:
         return name.klass != "weak" or _LONG.match(raw, sign.end()) is not None

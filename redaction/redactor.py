@@ -435,10 +435,10 @@ class SecretRedactor:
         """Return whether a string need not be judged in which nothing stands, by the names that it stands under."""
         if names and self._direct and self._look.is_named(names):
             return False
-        if self._learning or not self._spans:
+        if self._learning:
             return True
-        # What is known of the strings of JSON within it is not known of itself.
-        return text[:1] not in _BEFORE_JSON and hash(text) not in self._spans
+        # What is known of the strings of JSON within it, and what their names say, is not known of itself.
+        return text[:1] not in _BEFORE_JSON and not (self._spans and hash(text) in self._spans)
 
     # ------------------------------------------------------------------------------------------------ judging
 

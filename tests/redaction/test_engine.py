@@ -13,6 +13,7 @@ import pytest
 from fakes import filled
 from hypothesis import given
 from hypothesis import strategies as st
+from redacting import looked
 
 from satchel.redaction.crowds import Crowd, repeated_until
 from satchel.redaction.engine import Engine
@@ -97,6 +98,12 @@ def test_a_record_of_which_a_string_has_a_token_is_opened(text: str, ascii_only:
         record = json.dumps({"role": "tool", "content": [{"text": text}]}, ensure_ascii=ascii_only).encode()
         assert NATIVE.opens(record)
         assert NATIVE.opens(text.encode("utf-8", "surrogatepass"))
+
+
+@given(st.lists(PIECES, max_size=14).map("".join))
+def test_what_is_found_in_a_text_is_found_at_the_places_that_a_look_tells(text: str) -> None:
+    found = {(span.start, span.end) for span in looked(NATIVE, text)}
+    assert all((span.start, span.end) in found for span in NATIVE.find(text) if span.strength == STRONG)
 
 
 def test_most_records_are_not_opened() -> None:

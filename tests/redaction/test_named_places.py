@@ -7,7 +7,7 @@ from functools import cache
 
 import fakes
 import pytest
-from redacting import redactor
+from redacting import looked, redactor
 
 from satchel.redaction.engine import Engine
 from satchel.redaction.rules import builtin
@@ -109,6 +109,7 @@ def test_a_value_by_its_name_is_found_and_opened(place: str) -> None:
     assert engine().find(text)
     for raw in (text, json.dumps(text), json.dumps(text, ensure_ascii=False), json.dumps({"a": json.dumps({"b": text})})):
         assert engine().opens(raw.encode()), raw
+    assert engine().find(text) == looked(engine(), text)
 
 
 @pytest.mark.parametrize("kind", ["uuid", "an:32", "hex:40"])

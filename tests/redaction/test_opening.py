@@ -6,6 +6,7 @@ import json
 
 import pytest
 from disguises import token
+from redacting import looked
 
 from satchel.redaction.engine import Engine
 from satchel.redaction.rules import builtin
@@ -52,6 +53,7 @@ def test_what_is_found_is_opened(text: str) -> None:
     assert ENGINE.opens(text.encode())
     assert ENGINE.opens(json.dumps({"content": text}).encode())
     assert ENGINE.opens(json.dumps({"content": json.dumps([text])}).encode())
+    assert found == looked(ENGINE, text)
 
 
 @pytest.mark.parametrize(

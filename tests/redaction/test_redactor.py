@@ -569,3 +569,49 @@ def _passed(red: SecretRedactor, records: list[Record]) -> Iterable[Record]:
     red.begin()
     red.learn(records)
     return iter(red.apply(records))
+
+
+# ---------------------------------------------------------------------------------------------------------- every way in
+
+_BASIC = base64.b64encode(b"acme:phRrMp9gzjQN6HWp19cgkHef").decode()
+_WAYS: dict[str, Callable[[str], Record]] = {
+    "row": lambda text: Record("messages", 1, {"content": text, "id": 1}, None, True),
+    "row of JSON": lambda text: Record("messages", 1, {"content": json.dumps({"k": text}), "id": 1}, None, True),
+    "row of JSON in JSON": lambda text: Record(
+        "messages",
+        1,
+        {"tool_calls": json.dumps([{"arguments": json.dumps({"cmd": text}, ensure_ascii=False)}]), "id": 1},
+        None,
+        True,
+    ),
+    "text": lambda text: Record("text", 1, text),
+    "line": lambda text: line({"message": {"content": [{"type": "text", "text": text}]}}),
+}
+_HIDDEN_WELL = {
+    "a name and its value in colours": ("\x1b[1mEXA_API_KEY\x1b[0m=\x1b[32m{}\x1b[0m", "d3ed959a-f5ea-4252-a977-2f7cdc9f4b98"),
+    "in colours that are written out": ("password\\x1b[0m: \\x1b[32m{}\\x1b[0m", "cobalt1283$x"),
+    "in colours as terminals show them": ("export DB_PASSWORD^[[0m=^[[32m{}^[[0m", "mjA0ngCV79hoBb67c"),
+    "by a name far inside JSON": (
+        '{{\n "auths": {{\n  "https://index.example.io/v1/": {{\n   "auth": "{}"\n  }}\n }}\n}}',
+        _BASIC,
+    ),
+    "bare": ("then {} again", token(7)),
+    "wrapped": ("{}\n", token(8)[:20] + "\n" + token(8)[20:]),
+    "with a space of no width": ("{}", token(9)[:3] + "\u200b" + token(9)[3:]),
+}
+
+
+@pytest.mark.parametrize("way", _WAYS)
+@pytest.mark.parametrize("what", _HIDDEN_WELL)
+def test_what_is_found_in_a_text_is_found_whatever_kind_of_record_holds_it(what: str, way: str) -> None:
+    """Each kind of record is looked at in a way of its own; two of these were once looked at and not found."""
+    text, value = _HIDDEN_WELL[what]
+    for around in ("{}", "before\n{}\nbehind", "x" * 600 + "\n{}\n" + "key of a map, token by token " * 30):
+        record = _WAYS[way](around.format(text.format(value)))
+        (new,) = run(redactor(), [record])[0]
+        said = json.dumps(new.data, ensure_ascii=False) + (new.raw or b"").decode()
+        for _ in range(3):
+            said = said.replace("\\\\", "\\")
+        said = said.replace("\\n", "\n").replace('\\"', '"')
+        assert value not in said
+        assert "[REDACTED:" in said
