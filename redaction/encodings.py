@@ -10,13 +10,13 @@ from __future__ import annotations
 import json
 import re
 from base64 import b64decode, b64encode
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from html import escape
 from urllib.parse import quote, quote_plus
 
 from satchel.redaction.views import Pieces, View
 
-__all__ = ["decoded", "decodes_to_text", "encoded_literals", "run_around", "variants"]
+__all__ = ["decoded", "decodes_to_text", "encoded_literals", "run_around", "texts_in_base64", "variants"]
 
 _PLAIN = re.compile(r"[A-Za-z0-9_.~\-]+")
 _SHORT = 8
@@ -341,6 +341,29 @@ class _Decoded(View):
     def end(self, j: int) -> int:
         last = self._phase + ((super().end(j) - 1) // self._made + 1) * self._size
         return self._bare.end(min(last, len(self._bare.text)))
+
+
+_TEXT_RUN = b"a" * 20
+_RUN_SIGNS = bytes(97 if (chr(byte).isalnum() and byte < 128) or byte in b"+/-_" else 32 for byte in range(256))
+_FIRST_OF_FOUR = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdef"
+"""What a group of four begins with whose first byte is ASCII."""
+_LONGEST_TEXT = 1 << 20
+
+
+def texts_in_base64(raw: bytes) -> Iterator[tuple[int, int, str]]:
+    """Yield where in a text runs of base64 stand that say text, 15 bytes at least, without their padding, and what they say."""
+    runs = raw.translate(_RUN_SIGNS)
+    at = runs.find(_TEXT_RUN)
+    while at >= 0:
+        end = runs.find(b" ", at + len(_TEXT_RUN))
+        if end < 0:
+            end = len(runs)
+        # Nearly all runs are names, paths and ids: five of their signs tell.
+        if not raw[at : at + len(_TEXT_RUN) : 4].translate(None, _FIRST_OF_FOUR) and end - at <= _LONGEST_TEXT:
+            text = _text(_bytes(raw[at:end].decode()))
+            if text is not None:
+                yield at, end, text
+        at = runs.find(_TEXT_RUN, end)
 
 
 _BASE64_TEXT = re.compile(r"[A-Za-z0-9+/\-_]{8,}={0,2}")

@@ -16,7 +16,7 @@ from itertools import accumulate
 from satchel.redaction import named
 from satchel.redaction.codes import PRINTABLE
 from satchel.redaction.crowds import CROWD, Crowd
-from satchel.redaction.encodings import decoded, encoded_literals, run_around
+from satchel.redaction.encodings import decoded, encoded_literals, run_around, texts_in_base64
 from satchel.redaction.hiding import STRIDE, around, concealing, disguised, hides, hides_in_codes
 from satchel.redaction.literals import Hits, finder
 from satchel.redaction.matching import BROKEN_RUN, OFTEN, crowded, ends_line, outside_masks, rule_matches, with_adjoining
@@ -154,6 +154,14 @@ class Engine:
             if not self._coded.keys().isdisjoint(here) and _RUN in data.translate(_RUN_SIGNS):
                 for number in self._coded.keys() & here.keys():
                     self._decode(text, self._coded[number], here[number], spans)
+        # One byte for each character.
+        for start, end, said in texts_in_base64(text.encode("ascii", "replace")) if len(text) >= _RUN_LENGTH else ():
+            if any(span.start < end and start < span.end for span in spans):
+                continue
+            found = self._find(said, False)
+            if found:
+                padding = len(text[end : end + 2]) - len(text[end : end + 2].lstrip("="))
+                spans.append(Span(start, end + padding, found[0].rule, max(span.strength for span in found)))
         if "\n" in text and _FULL_LINE in data.translate(_RUN_SIGNS):
             lines = _without_breaks(text)
             if lines is not None:
@@ -238,7 +246,9 @@ class Engine:
         for number, starts in hits.items():
             for _ in self._worth(number, raw, starts):
                 return 1
-        return int(any(True for _ in self._coded_places(raw, hits)) or self._is_coded_in_lines(raw, folded.translate(_RUN_SIGNS)))
+        if any(True for _ in self._coded_places(raw, hits)) or self._is_coded_in_lines(raw, folded.translate(_RUN_SIGNS)):
+            return 1
+        return int(any(self._find(said, False) for _, _, said in texts_in_base64(raw)))
 
     def look(self, texts: Sequence[str]) -> dict[int, tuple[int, Hits | None]]:
         """
@@ -263,6 +273,10 @@ class Engine:
             if number not in out and self._is_coded_in_lines(encoded[number], runs[begin:end]):
                 out[number] = 1, None
             at = runs.find(_FULL_LINE, end)
+        for at, _, said in texts_in_base64(joined):
+            number = bisect_right(ends, at)
+            if number not in out and self._find(said, False):
+                out[number] = 1, None
         worth: dict[int, Hits] = {}
         for literal, starts in hits.items():
             for at in self._worth(literal, joined, starts):

@@ -14,7 +14,7 @@ from disguises import base64_lines, token
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from satchel.redaction.encodings import decoded, decodes_to_text, encoded_literals, run_around, variants
+from satchel.redaction.encodings import decoded, decodes_to_text, encoded_literals, run_around, texts_in_base64, variants
 
 _VALUES = st.text(st.sampled_from("abzAZ019-_.+/=~ !\"'\\$&<>%@:;é→😀\n"), min_size=10, max_size=40)
 
@@ -212,3 +212,15 @@ def test_text_in_base64_and_hex_is_told(value: str):
 @pytest.mark.parametrize("run", ["", "abc", "dXNlcg", "dXNlcjpwYXNz=", "hunter2hunter2", "!!!!????", "00" * 16, "//////////8="])
 def test_what_says_no_text_is_none(run: str):
     assert decodes_to_text(run) is None
+
+
+def test_base64_that_says_text_is_told_from_names_paths_and_bytes() -> None:
+    said = "DB_PASSWORD=cobalt7-\u00fc\n"
+    run = b64encode(said.encode()).decode().rstrip("=")
+    other = b64encode(bytes(range(60))).decode()
+    raw = f"/usr/share/python/site-packages test_of_a_very_long_name {other} x={run}== {run}".encode()
+
+    found = list(texts_in_base64(raw))
+
+    assert [said, said] == [text for _, _, text in found]
+    assert [run, run] == [raw[start:end].decode() for start, end, _ in found]

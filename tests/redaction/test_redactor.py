@@ -595,6 +595,7 @@ _HIDDEN_WELL = {
         '{{\n "auths": {{\n  "https://index.example.io/v1/": {{\n   "auth": "{}"\n  }}\n }}\n}}',
         _BASIC,
     ),
+    "in base64, by its name": ("echo {} | base64 -d > .env", base64.b64encode(b"A=1\nDB_PASSWORD=cobalt1283$x\n").decode()),
     "bare": ("then {} again", token(7)),
     "wrapped": ("{}\n", token(8)[:20] + "\n" + token(8)[20:]),
     "with a space of no width": ("{}", token(9)[:3] + "\u200b" + token(9)[3:]),
