@@ -154,19 +154,26 @@ class Engine:
             if not self._coded.keys().isdisjoint(here) and _RUN in data.translate(_RUN_SIGNS):
                 for number in self._coded.keys() & here.keys():
                     self._decode(text, self._coded[number], here[number], spans)
-        # One byte for each character.
-        for start, end, said in texts_in_base64(text.encode("ascii", "replace")) if len(text) >= _RUN_LENGTH else ():
-            if any(span.start < end and start < span.end for span in spans):
-                continue
-            found = self._find(said, False)
-            if found:
-                padding = len(text[end : end + 2]) - len(text[end : end + 2].lstrip("="))
-                spans.append(Span(start, end + padding, found[0].rule, max(span.strength for span in found)))
+        if len(text) >= _RUN_LENGTH:
+            self._look_into_base64(text, spans)
         if "\n" in text and _FULL_LINE in data.translate(_RUN_SIGNS):
             lines = _without_breaks(text)
             if lines is not None:
                 self._decode_lines(lines, spans)
         return spans
+
+    def _look_into_base64(self, text: str, spans: list[Span]) -> None:
+        """Add runs of base64 that say a text in which something is."""
+        # One byte for each character.
+        coded = list(texts_in_base64(text.encode("ascii", "replace")))
+        for index, (depth, _) in self.look([said for _, _, said in coded]).items() if coded else ():
+            start, end, said = coded[index]
+            if any(span.start < end and start < span.end for span in spans):
+                continue
+            found = self._find(said, depth > 1)
+            if found:
+                padding = len(text[end : end + 2]) - len(text[end : end + 2].lstrip("="))
+                spans.append(Span(start, end + padding, found[0].rule, max(span.strength for span in found)))
 
     def _decode_lines(self, lines: View, spans: list[Span]) -> None:
         """Add runs whose tokens begin where a line of base64 ends."""
@@ -248,7 +255,8 @@ class Engine:
                 return 1
         if any(True for _ in self._coded_places(raw, hits)) or self._is_coded_in_lines(raw, folded.translate(_RUN_SIGNS)):
             return 1
-        return int(any(self._find(said, False) for _, _, said in texts_in_base64(raw)))
+        said = [text for _, _, text in texts_in_base64(raw)]
+        return int(bool(said) and bool(self.look(said)))
 
     def look(self, texts: Sequence[str]) -> dict[int, tuple[int, Hits | None]]:
         """
@@ -273,10 +281,9 @@ class Engine:
             if number not in out and self._is_coded_in_lines(encoded[number], runs[begin:end]):
                 out[number] = 1, None
             at = runs.find(_FULL_LINE, end)
-        for at, _, said in texts_in_base64(joined):
-            number = bisect_right(ends, at)
-            if number not in out and self._find(said, False):
-                out[number] = 1, None
+        coded = [(number, said) for at, _, said in texts_in_base64(joined) if (number := bisect_right(ends, at)) not in out]
+        if coded:
+            out |= dict.fromkeys((coded[index][0] for index in self.look([said for _, said in coded])), (1, None))
         worth: dict[int, Hits] = {}
         for literal, starts in hits.items():
             for at in self._worth(literal, joined, starts):
