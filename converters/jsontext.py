@@ -122,9 +122,9 @@ def loads_common(data: bytes | str) -> Any:
     return value
 
 
-def loads_quick(data: bytes) -> Any:
+def loads_quick(data: bytes | str) -> Any:
     """
-    Parse one JSON value where only its texts are wanted: an integer beyond 64 bits may come as a float.
+    Parse one JSON value where only its texts are wanted, or whether it is one: an integer beyond 64 bits may come as a float.
 
     Raises:
         JsonError: It is not JSON, not UTF-8, or nested too deeply to be handled.

@@ -160,7 +160,7 @@ def _encoding(head: bytes) -> str:
 
 def is_json(text: bytes | str) -> bool:
     try:
-        return isinstance(jsontext.loads(text), dict | list)
+        return isinstance(jsontext.loads_quick(text), dict | list)
     except JsonError:
         return False
 

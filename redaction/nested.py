@@ -15,7 +15,7 @@ from json.decoder import scanstring  # type: ignore[attr-defined]
 from typing import NamedTuple
 
 from satchel.errors import JsonError
-from satchel.jsontext import loads
+from satchel.jsontext import loads_quick
 from satchel.redaction.commonplace import words
 from satchel.redaction.literals import Hits
 from satchel.redaction.media import BASE64, SMALLEST, is_media
@@ -98,7 +98,7 @@ def edits(text: str, sieve: Sieve, names: Names = (), mode: int = FULL, *, depth
 
 def _is_json(text: str) -> bool:
     try:
-        loads(text)
+        loads_quick(text)
     except JsonError:
         return False
     return True
