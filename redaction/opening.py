@@ -57,8 +57,8 @@ def opener(literal: str, rules: Iterable[Rule]) -> Opener:
     def is_worth(raw: bytes, at: int, known: list[_Test]) -> bool:
         if (gates or lefts) and b"[" in (around := raw[max(0, at - 128) : at + _NEAR[1]]) and _CODE.search(around) is not None:
             # What stands around it is looked at without colours.
-            before = _CODE.sub(b"", raw[max(0, at - 256) : at])
-            raw, at = before + _CODE.sub(b"", raw[at : at + 4096]), len(before)
+            head = _CODE.sub(b"", raw[max(0, at - 256) : at])
+            raw, at = head + _CODE.sub(b"", raw[at : at + 4096]), len(head)
         for gate in gates:
             if gate is not None and gate.search(raw, max(0, at - _NEAR[0]), at + _NEAR[1]):
                 return True
