@@ -16,7 +16,7 @@ from urllib.parse import quote, quote_plus
 
 from satchel.redaction.views import Pieces, View
 
-__all__ = ["decoded", "decodes_to_text", "encoded_literals", "run_around", "texts_in_base64", "variants"]
+__all__ = ["RUN_SIGNS", "decoded", "decodes_to_text", "encoded_literals", "run_around", "texts_in_base64", "variants"]
 
 _PLAIN = re.compile(r"[A-Za-z0-9_.~\-]+")
 _SHORT = 8
@@ -344,7 +344,8 @@ class _Decoded(View):
 
 
 _TEXT_RUN = b"a" * 20
-_RUN_SIGNS = bytes(97 if (chr(byte).isalnum() and byte < 128) or byte in b"+/-_" else 32 for byte in range(256))
+RUN_SIGNS = bytes(97 if (chr(byte).isalnum() and byte < 128) or byte in b"+/-_" else 32 for byte in range(256))
+"""Signs of base64 and hex as one letter, all others as blanks: so a run of them is looked for."""
 _FIRST_OF_FOUR = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdef"
 """What a group of four begins with whose first byte is ASCII."""
 _LONGEST_TEXT = 1 << 20
@@ -352,7 +353,7 @@ _LONGEST_TEXT = 1 << 20
 
 def texts_in_base64(raw: bytes) -> Iterator[tuple[int, int, str]]:
     """Yield where in a text runs of base64 stand that say text, 15 bytes at least, without their padding, and what they say."""
-    runs = raw.translate(_RUN_SIGNS)
+    runs = raw.translate(RUN_SIGNS)
     at = runs.find(_TEXT_RUN)
     while at >= 0:
         end = runs.find(b" ", at + len(_TEXT_RUN))

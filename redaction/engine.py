@@ -16,7 +16,7 @@ from itertools import accumulate
 from satchel.redaction import named
 from satchel.redaction.codes import PRINTABLE
 from satchel.redaction.crowds import CROWD, Crowd
-from satchel.redaction.encodings import decoded, encoded_literals, run_around, texts_in_base64
+from satchel.redaction.encodings import RUN_SIGNS, decoded, encoded_literals, run_around, texts_in_base64
 from satchel.redaction.hiding import STRIDE, around, concealing, disguised, hides, hides_in_codes
 from satchel.redaction.literals import Hits, finder
 from satchel.redaction.matching import BROKEN_RUN, OFTEN, crowded, ends_line, outside_masks, rule_matches, with_adjoining
@@ -151,12 +151,12 @@ class Engine:
         if hits:
             here = _in_characters(hits, data, folded)
             spans = self._matches(text, here, again)
-            if not self._coded.keys().isdisjoint(here) and _RUN in data.translate(_RUN_SIGNS):
+            if not self._coded.keys().isdisjoint(here) and _RUN in data.translate(RUN_SIGNS):
                 for number in self._coded.keys() & here.keys():
                     self._decode(text, self._coded[number], here[number], spans)
         if len(text) >= _RUN_LENGTH:
             self._look_into_base64(text, spans)
-        if "\n" in text and _FULL_LINE in data.translate(_RUN_SIGNS):
+        if "\n" in text and _FULL_LINE in data.translate(RUN_SIGNS):
             lines = _without_breaks(text)
             if lines is not None:
                 self._decode_lines(lines, spans)
@@ -253,7 +253,7 @@ class Engine:
         for number, starts in hits.items():
             for _ in self._worth(number, raw, starts):
                 return 1
-        if any(True for _ in self._coded_places(raw, hits)) or self._is_coded_in_lines(raw, folded.translate(_RUN_SIGNS)):
+        if any(True for _ in self._coded_places(raw, hits)) or self._is_coded_in_lines(raw, folded.translate(RUN_SIGNS)):
             return 1
         said = [text for _, _, text in texts_in_base64(raw)]
         return int(bool(said) and bool(self.look(said)))
@@ -273,7 +273,7 @@ class Engine:
         hits = self._scan(folded)
         for at in self._coded_places(joined, hits):
             out.setdefault(bisect_right(ends, at), (1, None))
-        runs = folded.translate(_RUN_SIGNS)
+        runs = folded.translate(RUN_SIGNS)
         at = runs.find(_FULL_LINE)
         while at >= 0:
             number = bisect_right(ends, at)
@@ -363,7 +363,6 @@ _LEFT, _RIGHT = 160, 4096
 _RUN_LENGTH = 16
 _RUN = b"a" * _RUN_LENGTH
 _FULL_LINE = b"a" * 60
-_RUN_SIGNS = bytes(97 if (chr(byte).isalnum() and byte < 128) or byte in b"+/-_" else 32 for byte in range(256))
 
 
 # Where base64 goes on in the next line; in bytes also as JSON spells it, however deep.
