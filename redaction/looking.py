@@ -38,7 +38,7 @@ def batches(records: Iterable[Record], *, plain: bool) -> Iterator[tuple[list[Re
         is_plain = plain and record.raw is None and (type(data) is dict or type(data) is str)
         if is_plain:
             waiting.append(record)
-            size += len(data) if type(data) is str else sum([len(value) for value in data.values() if type(value) is str])
+            size += sum([len(value) for value in ([data] if isinstance(data, str) else data.values()) if type(value) is str])
             if size < _AT_ONCE and len(waiting) < _MOST_AT_ONCE:
                 continue
         if waiting:

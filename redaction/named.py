@@ -184,6 +184,9 @@ def _value(text: str, begin: int, end: int, name: Name) -> Span | None:
         marked = _MARKED.match(text, at)
         if marked is not None:
             at = marked.end()
+    if operator == "=" and text.startswith("%s", at):
+        formatted = _FORMATTED.match(text, at)
+        return secret_in(text, *formatted.span("value"), name, firm=True) if formatted is not None else None
     opened = _OPENED.match(text, at)
     if opened is not None and not (opened.group()[:1] == "\n" and operator in ("=", "|")):
         return _quoted(text, opened, name)
@@ -328,9 +331,22 @@ _SAID_BEFORE = re.compile(
 )
 
 
+# What a shell hands on to a program that is told the name: `echo … | gh secret set NAME`.
+_PIPED = re.compile(
+    r"\b(?:echo|printf|print)[ \t]+(?:-\w{1,2}[ \t]+){0,2}(?P<quote>[\"']?)(?P<value>[^\s\"'|]{8,512})(?P=quote)[ \t]*\|"
+    r"[^|\n;&]{0,60}[ \t](?:secrets?|env|config|variables?|vars?|put|set|add|create)[ \t]+(?:[\w:=./@-]{1,40}[ \t]+){0,4}[\"']?\Z"
+)
+# What a format's first place is for: `printf 'NAME=%s\n' …`.
+_FORMATTED = re.compile(r"%s(?:\\{1,4}n)?[\"'][ \t]*,?[ \t]+(?P<quote>[\"']?)(?P<value>[^\s\"']{8,512})(?P=quote)")
+
+
 def _in_sentence(text: str, begin: int, end: int, name: Name) -> Span | None:
     if name.klass == "weak" or text[begin:end] in VERBS:
         return None
+    if "|" in text[max(0, begin - 160) : begin]:
+        piped = _PIPED.search(text, max(0, begin - 640), begin)
+        if piped is not None:
+            return secret_in(text, *piped.span("value"), name, firm=True)
     said = _SENTENCE.match(text, end)
     if said is not None:
         start, stop = said.span("value")

@@ -184,6 +184,9 @@ _APART = re.compile(
 _BEFORE = re.compile(rb"(?i)\d[^\n\\]{0,120} (?:as|is|for|a|<-|\xe2\x86\x90|\\+u2190) [^\n\\]{0,40}\Z")
 
 
+_PIPED = re.compile(rb"(?:echo|print)[^|]{8,600}\|[^|]{0,240}\Z")
+
+
 def _is_second_word(folded: bytes, begin: int) -> bool:
     words = folded[max(0, begin - 24) : begin].replace(b"\\n", b" ").split()
     return bool(words) and words[-1].lstrip(b"*_`\"'(\\").decode("utf-8", "replace").lower() in SPACED
@@ -232,7 +235,7 @@ def _names(raw: bytes, at: int, begin: int, past: int, identifier: str) -> bool:
         return raw[at : at + 3].lower() == b"mot"
     if b"[" in raw[past : past + 64] and _CODE.search(raw, past, past + 64) is not None:
         # Colours that end with a name, and begin with its value.
-        before = raw[max(0, begin - 170) : past]
+        before = raw[max(0, begin - 700) : past]
         raw, begin, past = before + _CODE.sub(b"", raw[past : past + 4096]), len(before) - past + begin, len(before)
     sign = _SIGN.match(raw, past)
     if sign is not None:
@@ -245,4 +248,5 @@ def _names(raw: bytes, at: int, begin: int, past: int, identifier: str) -> bool:
         or _HEAD.match(raw, past) is not None
         or _APART.match(raw, past) is not None
         or _BEFORE.search(raw, max(0, begin - 170), begin) is not None
+        or (b"|" in raw[max(0, begin - 160) : begin] and _PIPED.search(raw, max(0, begin - 700), begin) is not None)
     )

@@ -19,6 +19,9 @@ def engine() -> Engine:
 
 
 PLACES = (
+    "echo {an:32} | wrangler secret put API_TOKEN",
+    "echo -n '{hex:40}' | gh secret set API_TOKEN --repo acme/site",
+    "printf 'API_TOKEN=%s\\n' '{an:32}' >> .env",
     'let algoliaAdminKey = "{hex:32}"',
     'fernetKey := "{an:43}="',
     'const secretKeyBase = "{hex:128}";',
@@ -127,3 +130,17 @@ def test_a_quote_keeps_its_backslash() -> None:
     clean = redactor().clean(json.dumps(text))
     assert value not in clean
     assert "B=1" in json.loads(json.loads(json.loads(clean)))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'echo "$TOKEN" | gh secret set API_TOKEN',
+        "echo ${NPM_TOKEN_FROM_VAULT} | npx wrangler secret put NPM_TOKEN",
+        "echo regenerated-everything | tee -a notes-on-the-api_token",
+        "printf 'API_TOKEN=%s\\n' \"$API_TOKEN\" >> .env",
+        "printf 'password=%s\\n' <your-password>",
+    ],
+)
+def test_what_a_shell_hands_on_is_no_value_where_it_says_none(text: str) -> None:
+    assert [] == engine().find(text)
