@@ -453,9 +453,13 @@ class _Run:
             self._outcome.copied += 1
             return False
         changed = False
+        # The gate reads UTF-8: what is written otherwise is searched before it is encoded.
+        gate = self._redactor.gate() if isinstance(self._redactor, Gated) and source.encoding != "utf-8" else None
         with packed(source.packing, write) as pack, _searched(self._redactor, source, pack) as put:
             for text, touched in _clean(self._redactor, source, self._outcome.report, self._hear):
                 data = source.encoded(text)
+                if gate is not None:
+                    gate.text(text.encode("utf-8", "surrogatepass"), source.name)
                 self._outcome.bytes += len(data)
                 changed = changed or touched
                 put(data)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
 
 from satchel.cli import declare
@@ -73,16 +74,20 @@ def _files(use: Protection, paths: tuple[str, ...], explain: bool, as_json: bool
 
     found: list[dict[str, Any]] = []
     total = files = lost = 0
+    folder = ""
 
     def hear(finding: Finding) -> None:
         nonlocal total
         total += 1
+        # As whoever asked can open it.
+        finding = finding._replace(file=os.path.join(folder, finding.file)) if folder else finding
         if not as_json:
             echo(redacting.explained(finding, use.policy if explain else None))
         elif len(found) < _LISTED:
             found.append(finding._asdict())
 
     for path in paths:
+        folder = _told(use, path) if redacting.is_folder(path) and path != os.curdir else ""
         outcome = redacting.scan_path(path, redactor=use.redactor, report=use.report, hear=hear, opinions=use.look, listen=tell)
         files += outcome.files
         lost += outcome.lost
@@ -91,6 +96,13 @@ def _files(use: Protection, paths: tuple[str, ...], explain: bool, as_json: bool
         print_json({"findings": found, "total": total, "files": files})
     _tell(use, quiet, "file", count(files, "file"))
     return 1 if total else 3 if lost else 0
+
+
+def _told(use: Protection, path: str) -> str:
+    """Return a path as it may be told."""
+    from satchel.contracts import Telling
+
+    return use.redactor.told(path) if isinstance(use.redactor, Telling) else path
 
 
 def _stores(

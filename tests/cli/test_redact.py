@@ -135,6 +135,20 @@ def test_text_in_utf_16_is_text(satchel: Callable[..., Any]) -> None:
     assert PASSWORD not in Path("out.txt").read_text("utf-16")
 
 
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16-le"])
+def test_what_is_written_is_searched_once_more_in_any_encoding(
+    satchel: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, encoding: str
+) -> None:
+    """What was written in UTF-16 was not searched, once."""
+    write("in.txt", f"\ufeffa {token()}\n".encode(encoding))
+    monkeypatch.setattr("satchel.redacting._clean", lambda *given: iter([(f"a {token()}\n", True)]))
+    done = satchel("redact", "in.txt", "-o", "out.txt")
+
+    assert 1 == done.status
+    assert "still in what was to be written" in done.err
+    assert not Path("out.txt").exists()
+
+
 # -------------------------------------------------------------------------------------------------------- where it goes
 
 

@@ -25,7 +25,7 @@ def test_a_finding_is_a_place_a_rule_and_a_tag(satchel: Callable[..., Any]) -> N
 
     (line,) = done.out.splitlines()
     assert 1 == done.status
-    assert line.startswith("a.jsonl:2:21: github-token (strong, 32-63 characters) under text [REDACTED:github-token:")
+    assert line.startswith("in/a.jsonl:2:21: github-token (strong, 32-63 characters) under text [REDACTED:github-token:")
     assert token()[4:10] not in done.out + done.err
     assert "looked at 1 file" in done.err
     assert ["in"] == os.listdir()
@@ -179,7 +179,7 @@ def test_a_second_opinion_is_told_without_a_value(
     done = satchel("scan", "in", "--verify-with", name)
 
     assert 1 == done.status
-    assert [f"a.txt:2:1: {name}:{rule}"] == done.out.splitlines()
+    assert [f"in/a.txt:2:1: {name}:{rule}"] == done.out.splitlines()
     assert "lantern-9" not in done.out + done.err
 
 
