@@ -15,26 +15,21 @@ from typing import Any
 from satchel.contracts import Record
 from satchel.errors import JsonError, RedactionError, SatchelError
 from satchel.redaction.gate import Gate
-from satchel.redaction.literals import Hits
+from satchel.redaction.judging import Judging
 from satchel.redaction.looking import Look, batches
 from satchel.redaction.marks import Marks, place_of
 from satchel.redaction.media import BEGINS, RULE, omitted
-from satchel.redaction.nested import FULL, NAMED, NUMBER, STRONG_ONLY, Edit, Sieve, Spot, applied, edits, edits_of, mode_of
+from satchel.redaction.nested import FULL, NUMBER, STRONG_ONLY, Edit, Sieve, applied, edits, edits_of, mode_of
 from satchel.redaction.parts import DATA, ColumnName, changed, exact, is_row, is_said_by, text_of, where
-from satchel.redaction.placeholders import spelled
 from satchel.redaction.registry import Forms, Hit, Registry
 from satchel.redaction.roles import Finder, Place, Policy, Report
-from satchel.redaction.spans import STRONG, Span
-from satchel.redaction.streams import Cut, Streams
+from satchel.redaction.spans import STRONG
+from satchel.redaction.streams import Streams
 from satchel.redaction.tags import TagKey
 from satchel.redaction.telling import Counting, Telling
 
 __all__ = ["SecretRedactor"]
 
-_MOST_KEPT = 1 << 16
-_SHORTEST = 10
-"""No string that is shorter is a name with its value, or a token."""
-_BEFORE_JSON = frozenset("{[ \t\r\n\ufeff\0")
 _LONGEST_PLACE = 80
 _LONGEST_LINE = 128
 _KEY_LINE = re.compile(r"(?:(?<=\n\+)|(?<![A-Za-z0-9+/])(?!(?<=\n)\+))(?!b3BlbnNzaC1rZXk)[A-Za-z0-9+/]{48,76}(?![A-Za-z0-9+/])")
@@ -68,34 +63,28 @@ class SecretRedactor:
             self.digest = hashlib.sha256(f"{self.digest}+{policy.digest}".encode()).hexdigest()
         self._tags = tags
         given = policy.given if policy is not None else {}
-        self._least = min([6, *map(len, given)])
+        least = min([6, *map(len, given)])
         drops = policy is not None and policy.drop_media
-        self._sieve = Sieve(self._judge, self._least, omitted if drops else None, spots=self._spots, idle=self._says_nothing)
-        self._quick = self._sieve._replace(places=False, note=self._noted)
         order = [rule.id for rule in engine.rules.rules]
         self.registry = Registry(order=order, given=given, forms=forms, native=native)
         """What was found in this family; a gate looks for it in what is written."""
+        self._look = Look(engine, least)
+        self._looks_wider = drops or (policy is not None and policy.may_hold(b""))
+        """More than the rules is looked for: texts are gone through in any case."""
+        self._judging = judging = Judging(
+            engine, self._look, self.registry, policy=policy, tags=tags, least=least, wider=self._looks_wider
+        )
+        media = omitted if drops else None
+        self._sieve = Sieve(judging.judge, least, media, spots=judging.spots, idle=judging.says_nothing)
+        self._quick = self._sieve._replace(places=False, note=judging.noted)
         self._session = ""
         self._marks = Marks()
         self._disguised = Marks()
         """Which records are to be read otherwise too: what is known from elsewhere may be disguised in them."""
-        self._learned = False
         self._telling = Telling(report, tag=tags.tag, rule_of=self.registry.rule_of)
-        self._look = Look(engine, self._least)
         self._streams = Streams()
-        self._cuts: Sequence[Cut] = ()
         self._found: list[Edit] = []
         """What went from the record that was applied last."""
-        self._learning = False
-        self._direct = self._hidden = True
-        self._looked: dict[int, Hits] = {}
-        """Where in the texts of the row that is learned something may be, by their hashes."""
-        self._looks_wider = drops or (policy is not None and policy.may_hold(b""))
-        """More than the rules is looked for: texts are gone through in any case."""
-        self._aside = False
-        """The text is none of a record's."""
-        self._spans: dict[int, list[Span]] | None = {}
-        """What was found in strings while learning, by their hashes; None when that are too many to keep."""
 
     def __repr__(self) -> str:
         return "SecretRedactor()"
@@ -107,12 +96,11 @@ class SecretRedactor:
         self.registry.clear()
         if self._policy is not None:
             self._policy.begin()
-        if self._learned:
+        if self._judging.learned:
             self._marks, self._disguised = Marks(), Marks()
-        self._learned = False
+        self._judging.begin()
         self._telling.begin()
         self._streams.clear()
-        self._spans = {}
         self._session = ""
 
     def enter(self, session_id: str, /) -> None:
@@ -131,7 +119,7 @@ class SecretRedactor:
         Raises:
             RedactionError: It can't be told for a record.
         """
-        self._learned = True
+        self._judging.learned = True
         self._streams.end()
         for batch, is_plain in batches(records, plain=not self._looks_wider):
             if is_plain:
@@ -163,7 +151,7 @@ class SecretRedactor:
         if whole:
             lines = [b"".join(lines)]
         # No line of it was learned.
-        self._spans = None
+        self._judging.spans = None
         for number, line in enumerate(lines, 1):
             record = Record("line", number, None, line)
             if self._may_hold(line):
@@ -198,7 +186,7 @@ class SecretRedactor:
             RedactionError: It can't be told.
         """
         self.begin()
-        self._learned = True
+        self._judging.learned = True
         record = Record("text", None, text)
         self._guarded(self._learn, record)
         return str(self._guarded(self._apply, record).data)
@@ -214,23 +202,23 @@ class SecretRedactor:
         return found
 
     def _places(self, record: Record) -> list[Place]:
-        self._learning = False
-        self._cuts = ()
+        self._judging.learning = False
+        self._judging.cuts = ()
         return [self._place(edit) for _, edit in self._edits(record)] if self._has_something(record) else []
 
     def _has_something(self, record: Record) -> bool:
         """Return whether a record has to be gone through."""
-        place = place_of(record)
-        is_marked = not self._learned or place in self._marks
-        self._direct, self._hidden = False, not self._learned or place in self._disguised
-        if is_marked and self._learned and self._spans is not None:
+        judging, place = self._judging, place_of(record)
+        is_marked = not judging.learned or place in self._marks
+        judging.direct, judging.hidden = False, not judging.learned or place in self._disguised
+        if is_marked and judging.learned and judging.spans is not None:
             # It was gone through when it was learned, and what was found in it is known.
-            self._direct = True
+            judging.direct = True
             return True
         if is_marked and self._may_hold(self._look.serialised(record)):
             return True
         # Where nothing was found before, there is only what is known from elsewhere.
-        self._direct = False
+        judging.direct = False
         return self._may_have_more(record)
 
     def _place(self, edit: Edit) -> Place:
@@ -276,22 +264,23 @@ class SecretRedactor:
 
     def _may_hold(self, raw: bytes) -> bool:
         opens = self._engine.opens(raw)
-        self._direct, self._hidden = opens > 0, opens > 1
+        self._judging.direct, self._judging.hidden = opens > 0, opens > 1
         if opens or (self._policy is not None and self._policy.may_hold(raw)):
             return True
         return self._sieve.media is not None and BEGINS.search(raw) is not None
 
     def _learn(self, record: Record) -> None:
-        self._learning = True
+        self._judging.learning = True
         if type(record.data) is dict and record.raw is not None:
             self._streams.take(record, place_of(record), self._in_pieces)
-        self._looked = {}
+        self._judging.looked = {}
         opened = self._may_hold(self._look.serialised(record))
         self._learn_opened(record, opened=opened)
 
     def _learn_all(self, records: Sequence[Record]) -> None:
         """Learn from rows and texts: one look at all of them tells which have to be gone through."""
-        self._learning = True
+        judging = self._judging
+        judging.learning = True
         try:
             looks = list(self._look.over([record.data for record in records]))
         except Exception:
@@ -299,13 +288,14 @@ class SecretRedactor:
             for record in records:
                 self._guarded(self._learn_one, record)
             return
-        for record, (depth, self._looked) in zip(records, looks, strict=True):
-            self._direct, self._hidden = depth > 0, depth > 1
+        for record, (depth, judging.looked) in zip(records, looks, strict=True):
+            judging.direct, judging.hidden = depth > 0, depth > 1
             self._guarded(self._learn_opened if depth else self._learn_closed, record)
 
     def _learn_one(self, record: Record) -> None:
-        ((depth, self._looked),) = self._look.over([record.data])
-        self._direct, self._hidden = depth > 0, depth > 1
+        judging = self._judging
+        ((depth, judging.looked),) = self._look.over([record.data])
+        judging.direct, judging.hidden = depth > 0, depth > 1
         self._learn_opened(record, opened=depth > 0)
 
     def _learn_closed(self, record: Record) -> None:
@@ -315,7 +305,7 @@ class SecretRedactor:
         self._telling.looked(self._session, opened=opened)
         if not opened:
             return
-        if self._hidden:
+        if self._judging.hidden:
             self._disguised.add(place_of(record))
         found = self._edits(record)
         for _, edit in found:
@@ -334,7 +324,7 @@ class SecretRedactor:
         """Find what is secret in the joined pieces of a stream."""
         if not self._may_hold(text.encode("utf-8", "surrogatepass")):
             return ()
-        found = self._judge(text, (), FULL)
+        found = self._judging.judge(text, (), FULL)
         for hit in found:
             self.registry.add(hit.value, hit.rule, hit.strength)
         return found
@@ -343,10 +333,11 @@ class SecretRedactor:
 
     def _apply(self, record: Record) -> Record:
         key = self._key(record)
-        self._learning = False
+        judging = self._judging
+        judging.learning = False
         self._found = []
-        self._cuts = self._streams.cuts(place_of(record))
-        if self._has_something(record) or self._cuts:
+        judging.cuts = self._streams.cuts(place_of(record))
+        if self._has_something(record) or judging.cuts:
             found = self._edits(record)
             self._found = [edit for _, edit in found]
             if found:
@@ -370,8 +361,8 @@ class SecretRedactor:
 
     def _edits(self, record: Record) -> list[tuple[Any, Edit]]:
         """Return what has to go from a record, each with the part of it that it is in: a column, or None for its text."""
-        data, raw = record.data, record.raw
-        sieve, judge, least = self._quick if self._learning else self._sieve, self._judge, self._least
+        data, raw, judging = record.data, record.raw, self._judging
+        sieve = self._quick if judging.learning else self._sieve
         if raw is not None:
             text = raw.decode("utf-8", "surrogateescape")
             found: list[tuple[Any, Edit]] = [(None, edit) for edit in edits(text, sieve)]
@@ -385,155 +376,27 @@ class SecretRedactor:
         found = []
         odd = self._look.is_odd(tuple(data))
         for column, value in data.items():
-            if odd and len(column) >= least and self._may_be_told(column):
-                found += [(ColumnName(column), edit) for edit in edits_of(judge(column, (), FULL))]
-            if type(value) is str and self._is_idle(value, column):
+            if odd and len(column) >= sieve.least and judging.may_be_told(column):
+                found += [(ColumnName(column), edit) for edit in edits_of(judging.judge(column, (), FULL))]
+            if type(value) is str and judging.is_idle(value, column):
                 continue
             if type(value) is int:
-                found += [(column, edit) for edit in edits_of(judge(str(value), (column,), NUMBER))]
+                found += [(column, edit) for edit in edits_of(judging.judge(str(value), (column,), NUMBER))]
             elif value is not None and type(value) is not float and type(value) is not bool:
                 found += [(column, edit) for edit in edits(text_of(value), sieve, (column,), mode_of(column))]
         return found
 
-    def _may_be_told(self, column: str) -> bool:
-        """Return whether something may be in the name of a column."""
-        if self._looks_wider or self._look.is_telling(column):
-            return True
-        looks = not self._learning and self.registry.is_looked_for
-        return looks and self.registry.holds(column.encode("utf-8", "surrogatepass"))
-
-    def _is_idle(self, text: str, column: str) -> bool:
-        """Return whether it is known of a column's text that nothing is in it."""
-        if self._look.is_named((column,)) or self._looks_wider:
-            return False
-        if self._learning:
-            hits = self._looked.get(hash(text))
-            return hits is not None and not hits
-        if self._aside or self._cuts or self._spans is None or text[:1] in _BEFORE_JSON or hash(text) in self._spans:
-            return False
-        return not (self.registry.is_looked_for and self.registry.holds(text.encode("utf-8", "surrogatepass")))
-
-    def _spots(self, text: str) -> Sequence[Spot] | None:
-        """Return where in a text that is JSON something stands that a string may have to go for, None where all may have to."""
-        if self._looks_wider or self._cuts or self._aside or self._hidden:
-            return None
-        direct: Sequence[Spot] | None = []
-        if self._direct and (self._learning or self._spans is None or not self._learned):
-            hits = self._looked.get(hash(text)) if self._learning else None
-            if hits is None:
-                hits = self._look.text(text)
-            direct = sorted((at, number) for number, starts in hits.items() for at in starts) if hits is not None else None
-        if self._learning or direct is None or not self.registry.is_looked_for:
-            return direct
-        known = self.registry.spots(text)
-        return sorted([*direct, *((at, -1) for at in known)]) if known is not None else None
-
-    def _noted(self, text: str, hits: Hits) -> None:
-        self._looked[hash(text)] = hits
-
-    def _says_nothing(self, text: str, names: tuple[str, ...]) -> bool:
-        """Return whether a string need not be judged in which nothing stands, by the names that it stands under."""
-        if names and self._direct and self._look.is_named(names):
-            return False
-        if self._learning:
-            return True
-        # What is known of the strings of JSON within it, and what their names say, is not known of itself.
-        return text[:1] not in _BEFORE_JSON and not (self._spans and hash(text) in self._spans)
-
-    # ------------------------------------------------------------------------------------------------ judging
-
-    def _judge(self, text: str, names: tuple[str, ...], mode: int) -> list[Hit]:
-        """Return what of a string has to go."""
-        spans: list[Span] = []
-        if mode == FULL:
-            if len(text) >= self._least:
-                if self._direct and len(text) >= _SHORTEST:
-                    spans += self._spans_of(text)
-                if self._policy is not None:
-                    spans += self._policy.find(text)
-        elif mode == STRONG_ONLY and self._direct:
-            spans += [span for span in self._spans_of(text) if span.strength >= STRONG]
-        if mode == NUMBER:
-            if self._direct and self._look.is_named_number(names):
-                named = self._engine.named_value(names, int(text))
-                spans += [Span(0, len(text), named.rule, named.strength)] if named is not None else []
-        elif mode != STRONG_ONLY and names and self._direct and self._look.is_named(names):
-            named = self._engine.named_value(names, text)
-            spans += [named] if named is not None else []
-        hits = [self._hit(text, span) for span in spans] if spans else []
-        if not self._learning and self.registry.is_looked_for and mode != NAMED:
-            known = self.registry.find(text)
-            known += self.registry.find_disguised(text, known, hidden=self._hidden)
-            if mode == NUMBER:
-                known = [hit for hit in known if (hit.start, hit.end) == (0, len(text))]
-            if known:
-                hits += [hit._replace(new=self._placeholder(hit.rule, hit.value)) for hit in known]
-        if self._cuts and not self._learning:
-            hits += [
-                Hit(cut.start, cut.start + len(cut.text), cut.rule, STRONG, cut.value, self._placeholder(cut.rule, cut.value))
-                for cut in self._cuts
-                if text.startswith(cut.text, cut.start)
-            ]
-        if not hits:
-            return hits
-        if self._policy is not None:
-            hits = [hit for hit in hits if not self._policy.allows(hit.value, hit.rule)]
-        return self._settled(text, hits) if len(hits) > 1 else hits
-
-    def _spans_of(self, text: str) -> list[Span]:
-        """Return what the engine finds in a string; what it found while learning is not looked for again."""
-        kept = self._spans
-        if self._learning or kept is None or not self._learned or self._aside:
-            hits = self._looked.get(hash(text)) if self._learning else None
-            spans = self._engine.find(text, hidden=self._hidden and hits is None, hits=hits)
-            if spans and self._learning and kept is not None:
-                self._keep(text, spans)
-            return spans
-        return kept.get(hash(text), [])
-
-    def _keep(self, text: str, spans: list[Span]) -> None:
-        if self._spans is not None and len(self._spans) < _MOST_KEPT:
-            self._spans[hash(text)] = spans
-        else:
-            self._spans = None
-
-    def _hit(self, text: str, span: Span) -> Hit:
-        value = text[span.start : span.end]
-        if not self._learning:
-            value = self.registry.original(value) or value
-        return Hit(span.start, span.end, span.rule, span.strength, value, self._placeholder(span.rule, value))
-
-    def _placeholder(self, rule: str, value: str) -> str:
-        if self._learning:
-            return ""
-        other = self._policy.placeholder(rule, value) if self._policy is not None else None
-        return other if other is not None else spelled(self.registry.rule_of(value) or rule, self._tags.tag(value))
-
-    def _settled(self, text: str, hits: list[Hit]) -> list[Hit]:
-        """Return hits in order; of those that overlap one is left: the first one, stretched over the others."""
-        out: list[Hit] = []
-        for hit in sorted(hits, key=lambda hit: (hit.start, -hit.end, hit.again, -hit.strength)):
-            if out and hit.start < out[-1].end:
-                last = out[-1]
-                if hit.end > last.end:
-                    value = text[last.start : hit.end]
-                    rule = last.rule if last.strength >= hit.strength else hit.rule
-                    strength = max(last.strength, hit.strength)
-                    out[-1] = Hit(last.start, hit.end, rule, strength, value, self._placeholder(rule, value))
-                continue
-            out.append(hit)
-        return out
-
     def _loose(self, text: str, mode: int) -> str:
-        self._learning, self._direct, self._hidden, self._cuts = False, True, True, ()
-        self._aside = True
+        judging = self._judging
+        judging.learning, judging.direct, judging.hidden, judging.cuts = False, True, True, ()
+        judging.aside = True
         try:
-            found = edits(text, self._sieve) if mode == FULL else edits_of(self._judge(text, (), mode))
+            found = edits(text, self._sieve) if mode == FULL else edits_of(judging.judge(text, (), mode))
             return applied(text, found) if found else text
         except SatchelError:
             raise
         except Exception as error:
             failure = self._failure(error, None)
         finally:
-            self._aside = False
+            judging.aside = False
         raise failure
