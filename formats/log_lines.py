@@ -37,6 +37,8 @@ Report = Callable[[int, str, int], None]
 Hears of what is wrong with a line: its number, what it is, and how many records are lost by it; none is where its bytes are kept.
 """
 
+# A pipe by the name of a log must not be waited for.
+_HOW = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 _ZSTD = b"\x28\xb5\x2f\xfd"
 _BUFFER = 1 << 20
 LITTLE = 1 << 14
@@ -61,23 +63,28 @@ class LogFile:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        with self._open(0) as file:
-            found = os.fstat(file.fileno())
-            self.compressed = file.read(4) == _ZSTD
+        fd, found = self._descriptor()
+        try:
+            self.compressed = os.read(fd, 4) == _ZSTD
+        finally:
+            os.close(fd)
         self.size = found.st_size
         self.modified = found.st_mtime
         self._print = (found.st_dev, found.st_ino)
 
-    def _open(self, buffer: int) -> IO[bytes]:
+    def _descriptor(self) -> tuple[int, os.stat_result]:
         try:
-            # A pipe by this name must not be waited for.
-            fd = os.open(self.path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+            fd = os.open(self.path, _HOW)
         except OSError as error:
             raise StoreError(f"{self.path} cannot be read: {error.strerror or error}", subject=self.path) from error
-        if not stat.S_ISREG(os.fstat(fd).st_mode):
+        found = os.fstat(fd)
+        if not stat.S_ISREG(found.st_mode):
             os.close(fd)
             raise StoreError(f"{self.path} is no regular file", subject=self.path)
-        return open(fd, "rb", buffering=buffer)
+        return fd, found
+
+    def _open(self, buffer: int) -> IO[bytes]:
+        return open(self._descriptor()[0], "rb", buffering=buffer)
 
     def check(self) -> None:
         """Raise StoreChanged when the file is another one now, or shorter; one that grew still has what was read."""
