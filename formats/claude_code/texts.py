@@ -103,7 +103,7 @@ class Spoken(NamedTuple):
 
 def put_in(said: Mapping[str, Any]) -> bool:
     """Return whether words under the person's role say of themselves that they were not typed: a task's, or another agent's."""
-    if _SAYS.isdisjoint(said):
+    if said.keys().isdisjoint(_SAYS):
         return False
     origin = said.get("origin")
     kind = origin.get("kind") if isinstance(origin, dict) else None
@@ -135,7 +135,10 @@ def spoken(text: str) -> Spoken:
         more = spoken(rest[end:]).parts if rest[end:].strip() else []
         return Spoken([*before, Text(shown), *more], typed=True, is_command=True, command=name)
     parts = _without_behind(rest)
-    return Spoken([*before, *parts], any(not part.injected and part.text.strip() for part in parts))
+    typed = False
+    for part in parts:
+        typed = typed or not (part.injected or not part.text or part.text.isspace())
+    return Spoken(before + parts, typed)
 
 
 def _end_of_injected(text: str, at: int) -> int:
@@ -267,7 +270,8 @@ _ORIGINAL = "\nOriginal prompt: "
 
 def result_parts(text: str) -> list[Text]:
     """Split a tool's output from the reminders that the program put behind it."""
-    if not text.endswith(_REMINDED, 0, _last(text, len(text))):
+    last = text[-1:]
+    if (last != ">" and not last.isspace()) or not text.endswith(_REMINDED, 0, _last(text, len(text))):
         return [Text(text)]
     reminders: list[Text] = []
     end = len(text)
