@@ -55,19 +55,24 @@ class LogFile:
     """
     A log, as long as it was when it was opened: what is appended meanwhile is for the next time.
 
+    Args:
+        ahead: So many bytes are read at once; a log that has no more is not opened again to look at it (`head_and_tail`).
+
     Raises:
         StoreError: It can't be read, or is no regular file.
     """
 
-    __slots__ = ("_print", "compressed", "modified", "path", "size")
+    __slots__ = ("_print", "_whole", "compressed", "modified", "path", "size")
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, ahead: int = len(_ZSTD)) -> None:
         self.path = path
         fd, found = self._descriptor()
         try:
-            self.compressed = os.read(fd, 4) == _ZSTD
+            begin = os.read(fd, ahead)
         finally:
             os.close(fd)
+        self.compressed = begin.startswith(_ZSTD)
+        self._whole = begin if found.st_size == len(begin) and not self.compressed else None
         self.size = found.st_size
         self.modified = found.st_mtime
         self._print = (found.st_dev, found.st_ino)
@@ -85,6 +90,11 @@ class LogFile:
 
     def _open(self, buffer: int) -> IO[bytes]:
         return open(self._descriptor()[0], "rb", buffering=buffer)
+
+    def taken(self) -> bytes | None:
+        """Return all of the log, where it was read when it was opened, and let go of it."""
+        whole, self._whole = self._whole, None
+        return whole
 
     def check(self) -> None:
         """Raise StoreChanged when the file is another one now, or shorter; one that grew still has what was read."""
@@ -330,6 +340,9 @@ def head_and_tail(log: LogFile, *, head: int = 1 << 16, tail: int = 1 << 15) -> 
     """
     if log.compressed:
         return _ends(log, head, tail)
+    whole = log.taken()
+    if whole is not None and len(whole) <= head + tail:
+        return _cut(whole, whole=True), []
     if log.size <= head + tail:
         return list(log.lines()), []
     with log.open(buffer=LITTLE) as file:

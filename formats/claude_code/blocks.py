@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from satchel.contracts import Usage
-from satchel.formats.claude_code.texts import rejection, result_parts, spoken
+from satchel.formats.claude_code.texts import plain, rejection, result_parts, spoken
 from satchel.formats.model import Attachment, Block, Image, Text, Thinking, ToolCall, ToolResult, Unknown
 from satchel.frozen import maker
 
@@ -22,7 +22,7 @@ Whole = Callable[[str], str | None]
 
 _NO_CONTENT = "(no content)"
 
-_usage = maker(Usage)
+_call, _result, _usage = maker(ToolCall), maker(ToolResult), maker(Usage)
 
 
 def prompt_blocks(content: Any, name: Name, whole: Whole, *, injected: bool) -> tuple[list[Block], bool, str | None]:
@@ -88,25 +88,22 @@ def answer_blocks(content: Any, name: Name, whole: Whole) -> list[Block]:
         return [_said(content)]
     blocks: list[Block] = []
     for part in content if isinstance(content, list) else [content]:
-        if isinstance(part, str):
-            blocks.append(_said(part))
-            continue
         if not isinstance(part, dict):
             if part is not None:
-                blocks.append(Unknown(part))
+                blocks.append(_said(part) if isinstance(part, str) else Unknown(part))
             continue
-        kind = _kind(part)
-        if kind == "text" and isinstance(part.get("text"), str):
-            blocks.append(_said(part["text"]))
-        elif kind == "thinking" and isinstance(part.get("thinking"), str):
-            thought = part["thinking"]
+        kind = part.get("type")
+        if not isinstance(kind, str):
+            blocks.append(_other(part))
+        elif kind == "text" and isinstance(words := part.get("text"), str):
+            blocks.append(_said(words))
+        elif kind in _CALLS and isinstance(called := part.get("name"), str):
+            identity = part.get("id")
+            blocks.append(_call(identity if isinstance(identity, str) else None, called, part.get("input"), _CALLS[kind]))
+        elif kind == "thinking" and isinstance(thought := part.get("thinking"), str):
             blocks.append(Thinking(thought) if thought else Thinking("", hidden=True, data=part))
         elif kind == "redacted_thinking":
             blocks.append(Thinking("", hidden=True, data=part))
-        elif kind in _CALLS and isinstance(part.get("name"), str):
-            identity = part.get("id")
-            call_id = identity if isinstance(identity, str) else None
-            blocks.append(ToolCall(call_id, part["name"], part.get("input"), _CALLS[kind]))
         elif kind.endswith("tool_result"):
             blocks.append(result(part, name, whole))
         else:
@@ -118,7 +115,7 @@ _CALLS = {"tool_use": "function", "server_tool_use": "server_tool_use", "mcp_too
 
 
 def _said(text: str) -> Text:
-    return Text(text, injected=text == _NO_CONTENT)
+    return plain(text, text == _NO_CONTENT)
 
 
 def result(part: Mapping[str, Any], name: Name, whole: Whole) -> ToolResult:
@@ -129,10 +126,8 @@ def result(part: Mapping[str, Any], name: Name, whole: Whole) -> ToolResult:
     content = part.get("content")
     blocks: list[Block] = []
     for piece in content if isinstance(content, list) else [content]:
-        text = piece if isinstance(piece, str) else None
-        if text is None and isinstance(piece, dict) and piece.get("type") == "text" and isinstance(piece.get("text"), str):
-            text = piece["text"]
-        if text is not None:
+        text = piece.get("text") if isinstance(piece, dict) and piece.get("type") == "text" else piece
+        if isinstance(text, str):
             if text.startswith("<persisted-output>"):
                 text = whole(text) or text
             blocks += result_parts(text)
@@ -140,7 +135,7 @@ def result(part: Mapping[str, Any], name: Name, whole: Whole) -> ToolResult:
             blocks.append(_other(piece))
         elif piece is not None:
             blocks.append(Unknown(piece))
-    return ToolResult(call_id, name(call_id), blocks, error if isinstance(error, bool) else None)
+    return _result(call_id, name(call_id), blocks, error if isinstance(error, bool) else None)
 
 
 def _kind(part: Mapping[str, Any]) -> str:

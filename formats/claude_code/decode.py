@@ -130,7 +130,6 @@ class _Reading:
 
     def __init__(self) -> None:
         self.plan: Plan | None = None
-        self.flags: bytes | bytearray = b""
         self.boundary = 0
         self.is_agent: bool | None = None
         self.answers: dict[str, _Answer] = {}
@@ -145,39 +144,39 @@ class _Reading:
     def read(self, record: Record) -> Entry | _Answer:
         """Return the entry of a record, or the answer that it is a line of."""
         key, data = record.key, record.data
-        flag = 0
         if record.kind != LINE:
             if record.kind == RESULT_FILE and isinstance(data, str):
                 self._hold(str(key), data)
             return _note(kind=record.kind, data=data, records=(record,))
+        flag = 0
         if type(key) is Numbered:
-            if key.plan is not self.plan:
-                self.plan = plan = key.plan
-                self.flags, self.boundary = plan.flags, plan.boundary
-            if key < len(self.flags):
-                flag = self.flags[key]
+            plan = key.plan
+            if plan is not self.plan:
+                self.plan, self.boundary = plan, plan.boundary
+            if key < len(plan.flags):
+                flag = plan.flags[key]
         if not isinstance(data, dict):
             is_damaged = data is None and (record.raw is None or record.raw.strip() != b"null")
             return _note(kind="damaged" if is_damaged else "unknown", data=data, records=(record,))
         kind = data.get("type")
-        if kind == "progress":
-            kind = "copy" if flag & TWICE else kind
-            return _note(kind=kind, data=data, time=second(data.get("timestamp")), records=(record,))
         message = data.get("message")
         body = message if isinstance(message, dict) else None
-        if kind is None and body is not None:
-            kind = body.get("role")
-        if kind is None and isinstance(data.get("display"), str):
-            return _typed_prompt(record, data)
+        if kind is None:
+            if body is not None:
+                kind = body.get("role")
+            if kind is None and isinstance(data.get("display"), str):
+                return _typed_prompt(record, data)
         entry: Entry
         group = None
-        if kind == "assistant" and body is not None:
+        if body is not None and kind == "assistant":
             group = group_key(data, body)
             begun = self.answers.get(group) if group is not None else None
             if begun is not None:
                 begun.add(record, self._parts(body), self._usage(data, body, flag), _text(body.get("stop_reason")))
                 return begun
             entry = self._answer(record, data, body, flag)
+        elif body is not None and kind == "user":
+            entry = self._prompt(record, data, body, flag)
         else:
             entry = self._entry(record, data, kind, body, flag)
         if flag & TWICE:
@@ -190,8 +189,6 @@ class _Reading:
 
     def _entry(self, record: Record, data: dict[str, Any], kind: Any, body: dict[str, Any] | None, flag: int) -> Entry:
         time = second(data.get("timestamp"))
-        if kind == "user" and body is not None:
-            return self._prompt(record, data, body, flag, time)
         if kind == "attachment":
             held = data.get("attachment")
             if isinstance(held, dict) and held.get("type") == "queued_command":
@@ -254,7 +251,7 @@ class _Reading:
             self.last_said, self.last_usage = said, usage_of(said)
         return self.last_usage
 
-    def _prompt(self, record: Record, data: dict[str, Any], body: dict[str, Any], flag: int, time: float | None) -> Message:
+    def _prompt(self, record: Record, data: dict[str, Any], body: dict[str, Any], flag: int) -> Message:
         origin = data.get("origin")
         source = origin.get("kind") if isinstance(origin, dict) else None
         extra = self._extra(record, data, flag)
@@ -276,6 +273,7 @@ class _Reading:
         outcome = data.get("toolUseResult")
         if isinstance(outcome, dict) and isinstance(outcome.get("agentId"), str):
             extra["agent"] = outcome["agentId"]
+        time = second(data.get("timestamp"))
         return self._message(record, data, flag, time, "user", self._author(data, blocks, typed), blocks, extra)
 
     def _queued(
@@ -307,7 +305,7 @@ class _Reading:
             if isinstance(content, list) and any(
                 isinstance(part, dict) and part.get("type") == "tool_result" for part in content
             ):
-                return self._prompt(record, data, {"content": content}, flag, time)
+                return self._prompt(record, data, {"content": content}, flag)
             named = data.get("name")
             found = result(
                 {"tool_use_id": call_id, "content": content, "is_error": data.get("is_error")}, self._name, self._whole

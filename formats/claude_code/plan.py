@@ -127,60 +127,8 @@ def typed(content: Any) -> str | None:
     return "\n".join(texts) if texts else "" if image else None
 
 
-def _glance(line: bytes) -> tuple[str, str, str | None, str, str | None] | None:
-    """
-    Return what a long line of the usual shape says, without parsing it: type, uuid, parent, time, and its answer's name.
-
-    None where only parsing tells.
-    """
-    find, starts = line.find, line.startswith
-    at = find(b'"type":"', 0, 2_000)
-    if at < 0 or find(b"{", 1, at) >= 0:
-        return None
-    kind = _QUICK.get(line[at + 8 : find(b'"', at + 8, at + 60)])
-    above = find(b'"parentUuid":', 0, at) + 13
-    place = line.rfind(b'"uuid":"', at) + 8
-    if kind is None or above < 13 or place < 8:
-        return None
-    time = place + _UUID + 15
-    if find(b'"', place, time) != place + _UUID or not starts(b'","timestamp":"', place + _UUID):
-        return None
-    stop = find(b'"', time, time + 45)
-    # What stands directly before the end of the line is its own; else it may be another's that the line holds.
-    if not starts(_ENDS, stop) and find(b'"uuid":"') + 8 != place:
-        return None
-    if kind == "user":
-        if not _is_result(line, at):
-            return None
-    elif kind == "attachment" and b"queued_command" in line:
-        return None
-    parent = group = None
-    if starts(b'"', above):
-        parent = line[above + 1 : find(b'"', above + 1, above + 101)]
-    if kind == "assistant":
-        body = find(b'"message":{', at, at + 100)
-        name = find(b'"id":"', body, body + 200) + 6
-        if body < 0 or name < 6 or find(b"{", body + 11, name) >= 0 or find(b"[", body, name) >= 0:
-            return None
-        group = line[name : find(b'"', name, name + 200)]
-        is_own = len(group) >= _API_NAME and group.startswith(b"msg_")
-        asked = line.rfind(b'"requestId":"') if not is_own else -1
-        if asked >= 0:
-            if find(b'"requestId":"') != asked:
-                return None
-            group = b"%b %b" % (group, line[asked + 13 : find(b'"', asked + 13, asked + 213)])
-    try:
-        return (
-            kind,
-            line[place : place + _UUID].decode(),
-            parent.decode() if parent is not None else None,
-            line[time:stop].decode(),
-            group.decode() if group is not None else None,
-        )
-    except UnicodeDecodeError:
-        return None
-
-
+_PARENT = b'{"parentUuid":"'
+_BEGIN, _AFTER = len(_PARENT), len(_PARENT) + _UUID
 _ENDS = (b'"}\n', b'"}\r\n')
 
 
@@ -229,7 +177,10 @@ def make(log: LogFile, *, agent: bool, others: Collection[Plan] = (), compared: 
     work = _Pass(agent, others, compared)
     try:
         for number, line in enumerate(log.lines(), 1):
-            work.line(number, line)
+            if len(line) <= _LONG or not work.glance(number, line):
+                work.parse(number, line)
+            if agent and b"tool-results" in line:
+                work.keep(line)
     except StoreError:
         pass  # Whoever reads the records says so.
     return work.end()
@@ -267,6 +218,8 @@ class _Pass:
         self.groups: dict[str, tuple[int, int]] = {}
         self.begun: set[int] = set()
         self.last_group: str | None = None
+        self.head = b"\0"
+        """What stood between the parent and the type of the last long line: mostly all have the same."""
         # Queued words by line: those that wait, those taken for a turn of which nothing is seen yet, those given to the model.
         self.queue: list[tuple[int, str]] = []
         self.taken: list[tuple[int, str]] = []
@@ -277,18 +230,68 @@ class _Pass:
         # Whether several lines have the same id, so that nobody knows which one is meant.
         self.is_confused = False
 
-    def line(self, number: int, line: bytes) -> None:
-        seen = _glance(line) if len(line) > _LONG else None
-        if seen is not None:
-            self.see(number, *seen)
+    def parse(self, number: int, line: bytes) -> None:
+        """Take a line as it stands in the file."""
+        try:
+            self.record(number, _parsed(line))
+        except JsonError as error:
+            for record in records_of(line, number, error, report=unheard):
+                self.record(number, record.data)
+
+    def glance(self, number: int, line: bytes) -> bool:
+        """Take a long line of the usual shape without parsing it; return False where only parsing tells what it says."""
+        find, starts = line.find, line.startswith
+        parent = group = None
+        if starts(_PARENT) and starts(self.head, _AFTER) and b'"' not in line[_BEGIN:_AFTER]:
+            # All that stands between its parent and its type is as in the one before.
+            at = _AFTER + len(self.head)
+            parent = line[_BEGIN:_AFTER]
         else:
-            try:
-                self.record(number, _parsed(line))
-            except JsonError as error:
-                for record in records_of(line, number, error, report=unheard):
-                    self.record(number, record.data)
-        if self.plan.agent and b"tool-results" in line:
-            self.keep(line)
+            at = find(b'"type":"', 0, 2_000) + 8
+            above = find(b'"parentUuid":', 0, at) + 13
+            if at < 8 or above < 13 or find(b"{", 1, at) >= 0:
+                return False
+            if starts(b'"', above):
+                parent = line[above + 1 : find(b'"', above + 1, above + 101)]
+                if starts(_PARENT) and len(parent) == _UUID:
+                    self.head = line[_AFTER:at]
+        kind = _QUICK.get(line[at : find(b'"', at, at + 52)])
+        place = line.rfind(b'"uuid":"', at) + 8
+        if kind is None or place < 8:
+            return False
+        time = place + _UUID + 15
+        if find(b'"', place, time) != place + _UUID or not starts(b'","timestamp":"', place + _UUID):
+            return False
+        stop = find(b'"', time, time + 45)
+        # What stands directly before the end of the line is its own; else it may be another's that the line holds.
+        if not starts(_ENDS, stop) and find(b'"uuid":"') + 8 != place:
+            return False
+        if kind == "assistant":
+            body = find(b'"message":{', at, at + 100)
+            name = find(b'"id":"', body, body + 200) + 6
+            if body < 0 or name < 6 or find(b"{", body + 11, name) >= 0 or find(b"[", body, name) >= 0:
+                return False
+            group = line[name : find(b'"', name, name + 200)]
+            is_own = len(group) >= _API_NAME and group.startswith(b"msg_")
+            asked = line.rfind(b'"requestId":"') if not is_own else -1
+            if asked >= 0:
+                if find(b'"requestId":"') != asked:
+                    return False
+                group = b"%b %b" % (group, line[asked + 13 : find(b'"', asked + 13, asked + 213)])
+        elif (kind == "user" and not _is_result(line, at)) or (kind == "attachment" and b"queued_command" in line):
+            return False
+        try:
+            self.see(
+                number,
+                kind,
+                line[place : place + _UUID].decode(),
+                parent.decode() if parent is not None else None,
+                line[time:stop].decode(),
+                group.decode() if group is not None else None,
+            )
+        except UnicodeDecodeError:
+            return False
+        return True
 
     def keep(self, line: bytes) -> None:
         """Keep the names of files that a line says have the whole of an output."""

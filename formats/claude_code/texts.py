@@ -12,8 +12,9 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from satchel.formats.model import Text
+from satchel.frozen import maker
 
-__all__ = ["Spoken", "blocked", "command_of", "put_in", "rejection", "result_parts", "spoken"]
+__all__ = ["Spoken", "blocked", "command_of", "plain", "put_in", "rejection", "result_parts", "spoken"]
 
 # What a line may say of where its words are from, by key: what of it means that nobody typed them.
 _ELSEWHERE = {
@@ -92,6 +93,10 @@ _HARNESS = (
 _TYPED = re.compile(r"<(command-name|command-message|command-args|command-contents|bash-input|user-memory-input)>")
 
 
+plain = maker(Text)
+"""Makes a `Text`."""
+
+
 class Spoken(NamedTuple):
     """The parts of a text, whether a person typed any of it, whether it is a command, and of what name."""
 
@@ -168,7 +173,7 @@ def _without_behind(text: str) -> list[Text]:
     A person may write of such tags, too: in the midst of typed words they are typed.
     """
     if "</" not in text:
-        return [Text(text)]
+        return [plain(text)]
     spans: list[tuple[int, int, str]] = []
     at = 0
     unclosed: set[str] = set()
@@ -272,7 +277,7 @@ def result_parts(text: str) -> list[Text]:
     """Split a tool's output from the reminders that the program put behind it."""
     last = text[-1:]
     if (last != ">" and not last.isspace()) or not text.endswith(_REMINDED, 0, _last(text, len(text))):
-        return [Text(text)]
+        return [plain(text)]
     reminders: list[Text] = []
     end = len(text)
     while text.endswith(_REMINDED, 0, _last(text, end)) and (start := text.rfind("<system-reminder>", 0, end)) >= 0:
