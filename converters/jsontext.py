@@ -76,9 +76,11 @@ def loads(data: bytes | str) -> Any:
     except (orjson.JSONDecodeError, RecursionError):
         return _loads_slow(data)
     size = len(data)
-    if size < 19 or (size < _MANY and not _has_long_run(data)) or _is_narrow(value, size):
-        return value
-    return _loads_slow(data) if size < _MANY or _has_long_run(data) else value
+    if size < _MANY:
+        if _LONG_RUN not in (data if isinstance(data, bytes) else data.encode()).translate(_DIGITS) or _is_narrow(value, size):
+            return value
+        return _loads_slow(data)
+    return value if _is_narrow(value, size) or not _has_long_run(data) else _loads_slow(data)
 
 
 def _has_long_run(data: bytes | str) -> bool:

@@ -37,6 +37,8 @@ Report = Callable[[int, str, int], None]
 Hears of what is wrong with a line: its number, what it is, and how many records are lost by it; none is where its bytes are kept.
 """
 
+# A pipe by the name of a log must not be waited for.
+_HOW = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 _ZSTD = b"\x28\xb5\x2f\xfd"
 _BUFFER = 1 << 20
 LITTLE = 1 << 14
@@ -53,31 +55,46 @@ class LogFile:
     """
     A log, as long as it was when it was opened: what is appended meanwhile is for the next time.
 
+    Args:
+        ahead: So many bytes are read at once; a log that has no more is not opened again to look at it (`head_and_tail`).
+
     Raises:
         StoreError: It can't be read, or is no regular file.
     """
 
-    __slots__ = ("_print", "compressed", "modified", "path", "size")
+    __slots__ = ("_print", "_whole", "compressed", "modified", "path", "size")
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, ahead: int = len(_ZSTD)) -> None:
         self.path = path
-        with self._open(0) as file:
-            found = os.fstat(file.fileno())
-            self.compressed = file.read(4) == _ZSTD
+        fd, found = self._descriptor()
+        try:
+            begin = os.read(fd, ahead)
+        finally:
+            os.close(fd)
+        self.compressed = begin.startswith(_ZSTD)
+        self._whole = begin if found.st_size == len(begin) and not self.compressed else None
         self.size = found.st_size
         self.modified = found.st_mtime
         self._print = (found.st_dev, found.st_ino)
 
-    def _open(self, buffer: int) -> IO[bytes]:
+    def _descriptor(self) -> tuple[int, os.stat_result]:
         try:
-            # A pipe by this name must not be waited for.
-            fd = os.open(self.path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+            fd = os.open(self.path, _HOW)
         except OSError as error:
             raise StoreError(f"{self.path} cannot be read: {error.strerror or error}", subject=self.path) from error
-        if not stat.S_ISREG(os.fstat(fd).st_mode):
+        found = os.fstat(fd)
+        if not stat.S_ISREG(found.st_mode):
             os.close(fd)
             raise StoreError(f"{self.path} is no regular file", subject=self.path)
-        return open(fd, "rb", buffering=buffer)
+        return fd, found
+
+    def _open(self, buffer: int) -> IO[bytes]:
+        return open(self._descriptor()[0], "rb", buffering=buffer)
+
+    def taken(self) -> bytes | None:
+        """Return all of the log, where it was read when it was opened, and let go of it."""
+        whole, self._whole = self._whole, None
+        return whole
 
     def check(self) -> None:
         """Raise StoreChanged when the file is another one now, or shorter; one that grew still has what was read."""
@@ -323,6 +340,9 @@ def head_and_tail(log: LogFile, *, head: int = 1 << 16, tail: int = 1 << 15) -> 
     """
     if log.compressed:
         return _ends(log, head, tail)
+    whole = log.taken()
+    if whole is not None and len(whole) <= head + tail:
+        return _cut(whole, whole=True), []
     if log.size <= head + tail:
         return list(log.lines()), []
     with log.open(buffer=LITTLE) as file:

@@ -9,8 +9,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from satchel.contracts import Usage
-from satchel.formats.claude_code.texts import rejection, result_parts, spoken
+from satchel.formats.claude_code.texts import plain, rejection, result_parts, spoken
 from satchel.formats.model import Attachment, Block, Image, Text, Thinking, ToolCall, ToolResult, Unknown
+from satchel.frozen import maker
 
 __all__ = ["Name", "Whole", "answer_blocks", "joined", "most", "prompt_blocks", "result", "saved_path", "usage_of"]
 
@@ -20,6 +21,8 @@ Whole = Callable[[str], str | None]
 """Gives the whole of an output of which a text is but a preview, or None."""
 
 _NO_CONTENT = "(no content)"
+
+_call, _result, _usage = maker(ToolCall), maker(ToolResult), maker(Usage)
 
 
 def prompt_blocks(content: Any, name: Name, whole: Whole, *, injected: bool) -> tuple[list[Block], bool, str | None]:
@@ -44,7 +47,7 @@ def prompt_blocks(content: Any, name: Name, whole: Whole, *, injected: bool) -> 
             if part is not None:
                 blocks.append(Unknown(part))
             continue
-        kind = _kind(part)
+        kind = part.get("type")
         if kind == "text" and isinstance(part.get("text"), str):
             some, said, said_command = _spoken(part["text"], injected=injected)
             blocks += some
@@ -73,8 +76,7 @@ def _answered(part: dict[str, Any], name: Name, whole: Whole) -> list[Block]:
     text = content
     if isinstance(content, list) and len(content) == 1 and isinstance(content[0], dict):
         text = content[0].get("text")
-    words = rejection(text) if isinstance(text, str) and part.get("is_error") is not False else None
-    if words is None or not isinstance(text, str):
+    if not isinstance(text, str) or part.get("is_error") is False or (words := rejection(text)) is None:
         return [result(part, name, whole)]
     start, end = words
     return [result({**part, "content": f"{text[:start]}{text[end:]}"}, name, whole), Text(text[start:end])]
@@ -86,25 +88,22 @@ def answer_blocks(content: Any, name: Name, whole: Whole) -> list[Block]:
         return [_said(content)]
     blocks: list[Block] = []
     for part in content if isinstance(content, list) else [content]:
-        if isinstance(part, str):
-            blocks.append(_said(part))
-            continue
         if not isinstance(part, dict):
             if part is not None:
-                blocks.append(Unknown(part))
+                blocks.append(_said(part) if isinstance(part, str) else Unknown(part))
             continue
-        kind = _kind(part)
-        if kind == "text" and isinstance(part.get("text"), str):
-            blocks.append(_said(part["text"]))
-        elif kind == "thinking" and isinstance(part.get("thinking"), str):
-            thought = part["thinking"]
+        kind = part.get("type")
+        if not isinstance(kind, str):
+            blocks.append(_other(part))
+        elif kind == "text" and isinstance(words := part.get("text"), str):
+            blocks.append(_said(words))
+        elif kind in _CALLS and isinstance(called := part.get("name"), str):
+            identity = part.get("id")
+            blocks.append(_call(identity if isinstance(identity, str) else None, called, part.get("input"), _CALLS[kind]))
+        elif kind == "thinking" and isinstance(thought := part.get("thinking"), str):
             blocks.append(Thinking(thought) if thought else Thinking("", hidden=True, data=part))
         elif kind == "redacted_thinking":
             blocks.append(Thinking("", hidden=True, data=part))
-        elif kind in _CALLS and isinstance(part.get("name"), str):
-            identity = part.get("id")
-            call_id = identity if isinstance(identity, str) else None
-            blocks.append(ToolCall(call_id, part["name"], part.get("input"), _CALLS[kind]))
         elif kind.endswith("tool_result"):
             blocks.append(result(part, name, whole))
         else:
@@ -116,7 +115,7 @@ _CALLS = {"tool_use": "function", "server_tool_use": "server_tool_use", "mcp_too
 
 
 def _said(text: str) -> Text:
-    return Text(text, injected=text == _NO_CONTENT)
+    return plain(text, text == _NO_CONTENT)
 
 
 def result(part: Mapping[str, Any], name: Name, whole: Whole) -> ToolResult:
@@ -127,10 +126,8 @@ def result(part: Mapping[str, Any], name: Name, whole: Whole) -> ToolResult:
     content = part.get("content")
     blocks: list[Block] = []
     for piece in content if isinstance(content, list) else [content]:
-        text = piece if isinstance(piece, str) else None
-        if isinstance(piece, dict) and piece.get("type") == "text" and isinstance(piece.get("text"), str):
-            text = piece["text"]
-        if text is not None:
+        text = piece.get("text") if isinstance(piece, dict) and piece.get("type") == "text" else piece
+        if isinstance(text, str):
             if text.startswith("<persisted-output>"):
                 text = whole(text) or text
             blocks += result_parts(text)
@@ -138,7 +135,7 @@ def result(part: Mapping[str, Any], name: Name, whole: Whole) -> ToolResult:
             blocks.append(_other(piece))
         elif piece is not None:
             blocks.append(Unknown(piece))
-    return ToolResult(call_id, name(call_id), blocks, error if isinstance(error, bool) else None)
+    return _result(call_id, name(call_id), blocks, error if isinstance(error, bool) else None)
 
 
 def _kind(part: Mapping[str, Any]) -> str:
@@ -167,26 +164,42 @@ def joined(blocks: list[Block], more: list[Block]) -> list[Block]:
     if blocks and len(more) >= len(blocks) and all(map(_is_grown, blocks, more)):
         return more
     out = list(blocks)
-    calls = {block.id: i for i, block in enumerate(out) if isinstance(block, ToolCall)}
     for block in more:
-        if isinstance(block, ToolCall) and block.id is not None and block.id in calls:
-            if block.arguments:
-                out[calls[block.id]] = block
-        elif isinstance(block, Text | Thinking) and out and _is_grown(out[-1], block):
-            out[-1] = block
-        elif isinstance(block, Text | Thinking) and len(block.text) > _SHORT and block in out:
-            continue
+        if isinstance(block, ToolCall):
+            place = _place_of(block, blocks)
+            if place is None:
+                out.append(block)
+            elif block.arguments:
+                out[place] = block
+        elif isinstance(block, _WORDS):
+            if out and _is_grown(out[-1], block):
+                out[-1] = block
+            elif len(block.text) <= _SHORT or block not in out:
+                out.append(block)
         else:
             out.append(block)
     return out
 
 
+def _place_of(call: ToolCall, blocks: list[Block]) -> int | None:
+    """Return where a call of the same id stands, the last such; None where there is none."""
+    if call.id is not None:
+        for place in range(len(blocks) - 1, -1, -1):
+            block = blocks[place]
+            if isinstance(block, ToolCall) and block.id == call.id:
+                return place
+    return None
+
+
+_WORDS = (Text, Thinking)
 _SHORT = 20
 """Texts up to so many characters may well be said twice in one message."""
 
 
 def _is_grown(block: Block, other: Block) -> bool:
     """Return whether a part is another one once more, or further on."""
+    if type(block) is not type(other):
+        return False
     if isinstance(block, Text) and isinstance(other, Text):
         return other.text.startswith(block.text) and bool(block.text.strip())
     if isinstance(block, Thinking) and isinstance(other, Thinking):
@@ -207,7 +220,7 @@ def usage_of(said: Any) -> Usage | None:
     if isinstance(nested, dict):
         by_time = _count(nested.get("ephemeral_5m_input_tokens")) + _count(nested.get("ephemeral_1h_input_tokens"))
         to_cache = by_time if by_time > to_cache else to_cache
-    return Usage(
+    return _usage(
         input=_count(get("input_tokens")),
         output=_count(get("output_tokens")),
         cache_read=_count(get("cache_read_input_tokens")),

@@ -20,6 +20,7 @@ from satchel.formats.hermes_rows import number
 from satchel.formats.log_lines import LINE
 from satchel.formats.log_store import second
 from satchel.formats.model import Attachment, Author, Block, Entry, Message, Note, State, Text, ToolCall, ToolResult, Unknown
+from satchel.frozen import maker
 
 __all__ = ["RESULT_FILE", "decode"]
 
@@ -29,6 +30,8 @@ RESULT_FILE = "tool-result"
 _HELD = 64 << 20
 """So many characters of such outputs are held for the messages that show a preview of them; later previews stay previews."""
 
+_message, _note = maker(Message), maker(Note)
+
 
 def decode(records: Iterable[Record]) -> Iterator[Entry]:
     """
@@ -37,28 +40,33 @@ def decode(records: Iterable[Record]) -> Iterator[Entry]:
     The lines of one answer are one message, wherever they stand: what stands between them waits for it.
     """
     reading = _Reading()
+    read, answers = reading.read, reading.answers
     pending: deque[Entry | _Answer] = deque()
-    answers: dict[str, _Answer] = {}
     for record in records:
-        entry, group, twice = reading.read(record)
-        if group is None and not answers:
-            # Nothing waits.
-            yield Note(kind="copy", data=record.data, time=entry.time, records=(record,)) if twice else entry
-            continue
+        given = read(record)
         number = record.key if isinstance(record.key, int) else 0
-        answer = answers.get(group) if group is not None else None
-        if twice and answer is None:
-            pending.append(Note(kind="copy", data=record.data, time=entry.time, records=(record,)))
-        elif group is None or not isinstance(entry, Message):
-            pending.append(entry)
-        elif answer is None:
-            answer = answers[group] = _Answer(entry, reading.end_of(number), counted=bool(reading.flag & (COUNTED | COPIED)))
-            pending.append(answer)
-        else:
-            answer.add(entry)
-        if answers and (answer is None or len(answers) > 1):
-            for key in [key for key, other in answers.items() if other is not answer and other.until <= number]:
-                answers.pop(key).is_open = False
+        if len(pending) == 1:
+            first = pending[0]
+            if first is given:
+                continue
+            # What waits alone is an answer, and mostly it is over.
+            if isinstance(first, _Answer) and first.until <= number:
+                answers.clear()
+                pending.clear()
+                yield first.entry()
+        if not isinstance(given, _Answer):
+            if not pending:
+                yield given
+                continue
+            pending.append(given)
+        elif not given.is_open:
+            given.is_open = True
+            answers[given.group] = given
+            pending.append(given)
+        if len(pending) == 1:
+            continue
+        for key in [key for key, other in answers.items() if other is not given and other.until <= number]:
+            answers.pop(key).is_open = False
         while pending:
             first = pending[0]
             if isinstance(first, _Answer):
@@ -73,33 +81,36 @@ def decode(records: Iterable[Record]) -> Iterator[Entry]:
 
 
 class _Answer:
-    """An answer of the model whose lines are being collected."""
+    """An answer of the model whose lines are being collected, up to the line `until` and further while they follow each other."""
 
-    __slots__ = ("blocks", "counted", "first", "is_open", "last", "records", "until", "usage")
+    __slots__ = ("blocks", "counted", "first", "group", "is_open", "records", "stop_reason", "until", "usage")
 
-    def __init__(self, message: Message, until: int, *, counted: bool) -> None:
-        self.first = self.last = message
+    def __init__(self, message: Message, group: str, until: int, *, counted: bool) -> None:
+        self.first = message
+        self.group = group
         self.until = until
         self.counted = counted
-        self.is_open = True
+        self.is_open = False
         self.blocks: list[Block] = []
         self.records: list[Record] = []
         self.usage = message.usage
+        self.stop_reason = message.stop_reason
 
-    def add(self, message: Message) -> None:
+    def add(self, record: Record, blocks: list[Block], usage: Usage | None, stop_reason: str | None) -> None:
+        """Take what a further line says."""
         if not self.records:
             self.blocks, self.records = list(self.first.blocks), list(self.first.records)
-        self.records += message.records
-        self.blocks = joined(self.blocks, list(message.blocks))
-        self.usage = None if self.counted else most(self.usage, message.usage)
-        if message.stop_reason is not None:
-            self.last = message
+        self.records.append(record)
+        self.blocks = joined(self.blocks, blocks)
+        self.usage = None if self.counted else most(self.usage, usage)
+        if stop_reason is not None:
+            self.stop_reason = stop_reason
 
     def entry(self) -> Message:
         first = self.first
         if not self.records:
             return first
-        return Message(
+        return _message(
             role=first.role,
             author=first.author,
             blocks=self.blocks,
@@ -107,7 +118,7 @@ class _Answer:
             time=first.time,
             model=first.model,
             usage=self.usage,
-            stop_reason=self.last.stop_reason,
+            stop_reason=self.stop_reason,
             state=first.state,
             records=self.records,
             extra=first.extra,
@@ -119,54 +130,65 @@ class _Reading:
 
     def __init__(self) -> None:
         self.plan: Plan | None = None
+        self.boundary = 0
         self.is_agent: bool | None = None
+        self.answers: dict[str, _Answer] = {}
+        """Those that may go on, by what their lines have in common."""
         self.calls: dict[str, str] = {}
         self.outputs: dict[str, str] = {}
-        self.boundary = 0
         self.held = 0
-        self.flag = 0
         self.unread: list[str] = []
         self.last_said: Any = None
         self.last_usage: Usage | None = None
 
-    def end_of(self, number: int) -> int:
-        """Return the last line of an answer that begins here."""
-        return self.plan.closes.get(number, number) if self.plan is not None else number
-
-    def read(self, record: Record) -> tuple[Entry, str | None, bool]:
-        """Return the entry of a record, what it has in common with others of its message, and whether it stands there twice."""
+    def read(self, record: Record) -> Entry | _Answer:
+        """Return the entry of a record, or the answer that it is a line of."""
         key, data = record.key, record.data
-        self.flag = flag = 0
         if record.kind != LINE:
             if record.kind == RESULT_FILE and isinstance(data, str):
                 self._hold(str(key), data)
-            return Note(kind=record.kind, data=data, records=(record,)), None, False
+            return _note(kind=record.kind, data=data, records=(record,))
+        flag = 0
         if type(key) is Numbered:
-            self.plan = plan = key.plan
-            self.boundary = plan.boundary
+            plan = key.plan
+            if plan is not self.plan:
+                self.plan, self.boundary = plan, plan.boundary
             if key < len(plan.flags):
-                self.flag = flag = plan.flags[key]
+                flag = plan.flags[key]
         if not isinstance(data, dict):
             is_damaged = data is None and (record.raw is None or record.raw.strip() != b"null")
-            return Note(kind="damaged" if is_damaged else "unknown", data=data, records=(record,)), None, False
+            return _note(kind="damaged" if is_damaged else "unknown", data=data, records=(record,))
         kind = data.get("type")
-        if kind == "progress":
-            time = second(data.get("timestamp"))
-            return Note(kind="progress", data=data, time=time, records=(record,)), None, flag & TWICE != 0
         message = data.get("message")
         body = message if isinstance(message, dict) else None
-        if kind is None and body is not None:
-            kind = body.get("role")
-        if kind is None and isinstance(data.get("display"), str):
-            return _typed_prompt(record, data), None, False
-        if kind == "assistant" and body is not None:
-            return self._answer(record, data, body, flag), group_key(data, body), bool(flag & TWICE)
-        return self._entry(record, data, kind, body, flag), None, bool(flag & TWICE)
+        if kind is None:
+            if body is not None:
+                kind = body.get("role")
+            if kind is None and isinstance(data.get("display"), str):
+                return _typed_prompt(record, data)
+        entry: Entry
+        group = None
+        if body is not None and kind == "assistant":
+            group = group_key(data, body)
+            begun = self.answers.get(group) if group is not None else None
+            if begun is not None:
+                begun.add(record, self._parts(body), self._usage(data, body, flag), _text(body.get("stop_reason")))
+                return begun
+            entry = self._answer(record, data, body, flag)
+        elif body is not None and kind == "user":
+            entry = self._prompt(record, data, body, flag)
+        else:
+            entry = self._entry(record, data, kind, body, flag)
+        if flag & TWICE:
+            return _note(kind="copy", data=data, time=entry.time, records=(record,))
+        if group is None or not isinstance(entry, Message):
+            return entry
+        place = key if isinstance(key, int) else 0
+        until = self.plan.closes.get(place, place) if self.plan is not None else place
+        return _Answer(entry, group, until, counted=flag & (COUNTED | COPIED) != 0)
 
     def _entry(self, record: Record, data: dict[str, Any], kind: Any, body: dict[str, Any] | None, flag: int) -> Entry:
         time = second(data.get("timestamp"))
-        if kind == "user" and body is not None:
-            return self._prompt(record, data, body, flag, time)
         if kind == "attachment":
             held = data.get("attachment")
             if isinstance(held, dict) and held.get("type") == "queued_command":
@@ -178,51 +200,58 @@ class _Reading:
                 return self._message(record, data, flag, time, "user", "person", blocks, extra)
             within = data.get("subtype", "system")
             is_known = isinstance(within, str) and (within in SUBTYPES or within == "system")
-            return Note(kind=within if is_known else "unknown", data=data, time=time, records=(record,))
+            return _note(kind=within if is_known else "unknown", data=data, time=time, records=(record,))
         elif kind == "queue-operation" and flag & (DELIVERED | PENDING):
             return self._queued(record, data, data.get("content"), data, flag, time)
         elif kind in ("tool_use", "tool_result"):
             return self._bare(record, data, kind, body, flag, time)
         known = isinstance(kind, str) and kind in TYPES
-        return Note(kind=kind if known else "unknown", data=data, time=time, records=(record,))
+        return _note(kind=kind if known else "unknown", data=data, time=time, records=(record,))
 
     # ------------------------------------------------------------------------------------------------------ messages
 
     def _answer(self, record: Record, data: dict[str, Any], body: dict[str, Any], flag: int) -> Message:
-        blocks = answer_blocks(body.get("content"), self._name, self._whole)
-        for block in blocks:
-            if isinstance(block, ToolCall) and block.id is not None:
-                self.calls[block.id] = block.name
+        blocks = self._parts(body)
         model = body.get("model")
-        is_local = model == "<synthetic>" or bool(data.get("isApiErrorMessage"))
+        is_error = bool(data.get("isApiErrorMessage"))
         extra = self._extra(record, data, flag)
-        if data.get("isApiErrorMessage"):
+        if is_error:
             extra["error"] = data.get("error") or True
         if "costUSD" in data and not flag & (COUNTED | COPIED) and (cost := number(data["costUSD"])) is not None:
             extra["cost"] = cost
         identity = body.get("id") or data.get("uuid")
-        stop = body.get("stop_reason")
-        return Message(
+        return _message(
             role="assistant",
-            author="harness" if is_local else "model",
+            author="harness" if is_error or model == "<synthetic>" else "model",
             blocks=blocks,
             id=identity if isinstance(identity, str) else None,
             time=second(data.get("timestamp")),
             model=model if isinstance(model, str) and model != "<synthetic>" else None,
-            usage=None if is_local or flag & (COUNTED | COPIED) else self._usage(body.get("usage")),
-            stop_reason=stop if isinstance(stop, str) else None,
+            usage=self._usage(data, body, flag),
+            stop_reason=_text(body.get("stop_reason")),
             state=self._state(data, flag),
             records=(record,),
             extra=extra,
         )
 
-    def _usage(self, said: Any) -> Usage | None:
+    def _parts(self, body: dict[str, Any]) -> list[Block]:
+        """Return the parts of an answer, and keep what tools its calls are of."""
+        blocks = answer_blocks(body.get("content"), self._name, self._whole)
+        for block in blocks:
+            if isinstance(block, ToolCall) and block.id is not None:
+                self.calls[block.id] = block.name
+        return blocks
+
+    def _usage(self, data: dict[str, Any], body: dict[str, Any], flag: int) -> Usage | None:
         """Return tokens; lines of one answer mostly repeat them."""
+        if flag & (COUNTED | COPIED) or body.get("model") == "<synthetic>" or data.get("isApiErrorMessage"):
+            return None
+        said = body.get("usage")
         if said != self.last_said:
             self.last_said, self.last_usage = said, usage_of(said)
         return self.last_usage
 
-    def _prompt(self, record: Record, data: dict[str, Any], body: dict[str, Any], flag: int, time: float | None) -> Message:
+    def _prompt(self, record: Record, data: dict[str, Any], body: dict[str, Any], flag: int) -> Message:
         origin = data.get("origin")
         source = origin.get("kind") if isinstance(origin, dict) else None
         extra = self._extra(record, data, flag)
@@ -244,6 +273,7 @@ class _Reading:
         outcome = data.get("toolUseResult")
         if isinstance(outcome, dict) and isinstance(outcome.get("agentId"), str):
             extra["agent"] = outcome["agentId"]
+        time = second(data.get("timestamp"))
         return self._message(record, data, flag, time, "user", self._author(data, blocks, typed), blocks, extra)
 
     def _queued(
@@ -275,7 +305,7 @@ class _Reading:
             if isinstance(content, list) and any(
                 isinstance(part, dict) and part.get("type") == "tool_result" for part in content
             ):
-                return self._prompt(record, data, {"content": content}, flag, time)
+                return self._prompt(record, data, {"content": content}, flag)
             named = data.get("name")
             found = result(
                 {"tool_use_id": call_id, "content": content, "is_error": data.get("is_error")}, self._name, self._whole
@@ -296,7 +326,7 @@ class _Reading:
         extra: dict[str, Any],
     ) -> Message:
         identity = data.get("uuid")
-        return Message(
+        return _message(
             role=role,
             author=author,
             blocks=blocks,
@@ -311,7 +341,10 @@ class _Reading:
 
     def _author(self, data: dict[str, Any], blocks: list[Block], typed: bool) -> Author:
         """Return who wrote what stands under the person's role."""
-        is_result = any(isinstance(block, ToolResult) for block in blocks)
+        is_result = False
+        for block in blocks:
+            if isinstance(block, ToolResult):
+                is_result = True
         if typed:
             # Into a subagent nobody types: its prompts are the agent's that called it. What it may do a person is asked.
             return "model" if data.get("isSidechain") and not is_result else "person"
@@ -362,10 +395,14 @@ class _Reading:
 _BARE: dict[str, tuple[str, Author]] = {"tool_use": ("assistant", "model"), "tool_result": ("user", "tool")}
 
 
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) else None
+
+
 def _typed_prompt(record: Record, data: dict[str, Any]) -> Message:
     """Return a prompt of which only the history of prompts tells."""
     blocks: list[Block] = [Text(data["display"])]
     pasted = data.get("pastedContents")
     if isinstance(pasted, dict):
         blocks += (Attachment("pasted", name, held) for name, held in pasted.items())
-    return Message(role="user", author="person", blocks=blocks, time=second(data.get("timestamp")), records=(record,))
+    return _message(role="user", author="person", blocks=blocks, time=second(data.get("timestamp")), records=(record,))

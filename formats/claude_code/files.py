@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -199,7 +200,13 @@ def side_files(session: Path, *, tell: Tell, depth: int = 4) -> Iterator[tuple[P
 
     Links are not followed: what a transcript names must not lead out of the folder.
     """
-    if session.is_symlink():
+    try:
+        is_link = stat.S_ISLNK(os.lstat(session).st_mode)
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    except OSError:
+        is_link = session.is_symlink()
+    if is_link:
         tell(str(session), "it is a link, and what it leads to is no part of the session")
         return
     todo = [(session, "")]

@@ -53,7 +53,7 @@ _WINDOW = 400_000
 _OPEN_GROUPS = 48
 _REACH = 4_000
 """Parts of one message that stand further apart, in lines, are taken for two."""
-_LONG = 1_500
+_LONG = 800
 _API_NAME = 20
 """So long, in characters, are the names that the API gives to answers; others' may be given twice."""
 _UUID = 36
@@ -96,7 +96,7 @@ def group_key(data: Mapping[str, Any], message: Mapping[str, Any]) -> str | None
     identity = message.get("id")
     if not isinstance(identity, str) or not identity:
         return None
-    if len(identity) >= _API_NAME and identity.startswith("msg_"):
+    if identity[:4] == "msg_" and len(identity) >= _API_NAME:
         # Nobody else's; and a line may lack the request that another one of the same answer names.
         return identity
     request = data.get("requestId")
@@ -127,53 +127,21 @@ def typed(content: Any) -> str | None:
     return "\n".join(texts) if texts else "" if image else None
 
 
-def _glance(line: bytes) -> tuple[str, str, str | None, str, str | None] | None:
-    """
-    Return what a long line of the usual shape says, without parsing it: type, uuid, parent, time, and its answer's name.
+_PARENT = b'{"parentUuid":"'
+_BEGIN, _AFTER = len(_PARENT), len(_PARENT) + _UUID
+_ENDS = (b'"}\n', b'"}\r\n')
 
-    None where only parsing tells.
-    """
-    at = line.find(b'"type":"', 0, 2_000)
-    if at < 0 or line.find(b"{", 1, at) >= 0:
-        return None
-    kind = line[at + 8 : line.find(b'"', at + 8, at + 60)]
-    if kind not in _QUICK:
-        return None
-    if kind == b"user" and (line.find(b'"type":"tool_result"', at) < 0 or b'"type":"text"' in line):
-        return None
-    if kind == b"attachment" and b"queued_command" in line:
-        return None
-    start = line.find(b'"parentUuid":', 0, at)
-    place = line.rfind(b'"uuid":"')
-    if start < 0 or place < at or line.find(b'"uuid":"') != place:
-        return None
-    end = line.find(b'"', place + 8, place + 100)
-    if end != place + 8 + _UUID or not line.startswith(b'","timestamp":"', end):
-        return None
-    parent = line[start + 14 : line.find(b'"', start + 14, start + 114)] if line.startswith(b'"', start + 13) else None
-    group = None
-    if kind == b"assistant":
-        body = line.find(b'"message":{', at, at + 100)
-        name = line.find(b'"id":"', body, body + 200)
-        if body < 0 or name < 0 or line.find(b"{", body + 11, name) >= 0 or line.find(b"[", body, name) >= 0:
-            return None
-        group = line[name + 6 : line.find(b'"', name + 6, name + 206)]
-        is_own = len(group) >= _API_NAME and group.startswith(b"msg_")
-        asked = line.rfind(b'"requestId":"') if not is_own else -1
-        if asked >= 0:
-            if line.find(b'"requestId":"') != asked:
-                return None
-            group = b"%b %b" % (group, line[asked + 13 : line.find(b'"', asked + 13, asked + 213)])
-    try:
-        return (
-            kind.decode(),
-            line[place + 8 : end].decode(),
-            parent.decode() if parent is not None else None,
-            line[end + 15 : line.find(b'"', end + 15, end + 60)].decode(),
-            group.decode() if group is not None else None,
-        )
-    except UnicodeDecodeError:
-        return None
+
+def _is_result(line: bytes, at: int) -> bool:
+    """Return whether a person's line has what tools gave back, and no words beside it."""
+    first = line.find(b'"type":"tool_result"', at, at + 2_000)
+    if first < 0:
+        return False
+    words = line.find(b'"type":"text"', at)
+    # A list that begins with words, and behind the first result, is what that one gave back.
+    while words > first and line.startswith(b"[{", words - 2):
+        words = line.find(b'"type":"text"', words + 13)
+    return words < 0
 
 
 def _parsed(line: bytes) -> Any:
@@ -195,7 +163,7 @@ def _parsed(line: bytes) -> Any:
 
 _PICTURE = 1 << 16
 _PERSISTED = re.compile(rb"tool-results[/\\]+([^\"/\\<>\s]{1,255})")
-_QUICK = frozenset([b"user", b"assistant", b"progress", b"attachment"])
+_QUICK = {b"user": "user", b"assistant": "assistant", b"progress": "progress", b"attachment": "attachment"}
 
 
 def make(log: LogFile, *, agent: bool, others: Collection[Plan] = (), compared: bool = False) -> Plan:
@@ -209,7 +177,10 @@ def make(log: LogFile, *, agent: bool, others: Collection[Plan] = (), compared: 
     work = _Pass(agent, others, compared)
     try:
         for number, line in enumerate(log.lines(), 1):
-            work.line(number, line)
+            if len(line) <= _LONG or not work.glance(number, line):
+                work.parse(number, line)
+            if agent and b"tool-results" in line:
+                work.keep(line)
     except StoreError:
         pass  # Whoever reads the records says so.
     return work.end()
@@ -247,6 +218,8 @@ class _Pass:
         self.groups: dict[str, tuple[int, int]] = {}
         self.begun: set[int] = set()
         self.last_group: str | None = None
+        self.head = b"\0"
+        """What stood between the parent and the type of the last long line: mostly all have the same."""
         # Queued words by line: those that wait, those taken for a turn of which nothing is seen yet, those given to the model.
         self.queue: list[tuple[int, str]] = []
         self.taken: list[tuple[int, str]] = []
@@ -257,18 +230,68 @@ class _Pass:
         # Whether several lines have the same id, so that nobody knows which one is meant.
         self.is_confused = False
 
-    def line(self, number: int, line: bytes) -> None:
-        seen = _glance(line) if len(line) > _LONG else None
-        if seen is not None:
-            self.see(number, *seen, None)
+    def parse(self, number: int, line: bytes) -> None:
+        """Take a line as it stands in the file."""
+        try:
+            self.record(number, _parsed(line))
+        except JsonError as error:
+            for record in records_of(line, number, error, report=unheard):
+                self.record(number, record.data)
+
+    def glance(self, number: int, line: bytes) -> bool:
+        """Take a long line of the usual shape without parsing it; return False where only parsing tells what it says."""
+        find, starts = line.find, line.startswith
+        parent = group = None
+        if starts(_PARENT) and starts(self.head, _AFTER) and b'"' not in line[_BEGIN:_AFTER]:
+            # All that stands between its parent and its type is as in the one before.
+            at = _AFTER + len(self.head)
+            parent = line[_BEGIN:_AFTER]
         else:
-            try:
-                self.record(number, _parsed(line))
-            except JsonError as error:
-                for record in records_of(line, number, error, report=unheard):
-                    self.record(number, record.data)
-        if self.plan.agent and b"tool-results" in line:
-            self.keep(line)
+            at = find(b'"type":"', 0, 2_000) + 8
+            above = find(b'"parentUuid":', 0, at) + 13
+            if at < 8 or above < 13 or find(b"{", 1, at) >= 0:
+                return False
+            if starts(b'"', above):
+                parent = line[above + 1 : find(b'"', above + 1, above + 101)]
+                if starts(_PARENT) and len(parent) == _UUID:
+                    self.head = line[_AFTER:at]
+        kind = _QUICK.get(line[at : find(b'"', at, at + 52)])
+        place = line.rfind(b'"uuid":"', at) + 8
+        if kind is None or place < 8:
+            return False
+        time = place + _UUID + 15
+        if find(b'"', place, time) != place + _UUID or not starts(b'","timestamp":"', place + _UUID):
+            return False
+        stop = find(b'"', time, time + 45)
+        # What stands directly before the end of the line is its own; else it may be another's that the line holds.
+        if not starts(_ENDS, stop) and find(b'"uuid":"') + 8 != place:
+            return False
+        if kind == "assistant":
+            body = find(b'"message":{', at, at + 100)
+            name = find(b'"id":"', body, body + 200) + 6
+            if body < 0 or name < 6 or find(b"{", body + 11, name) >= 0 or find(b"[", body, name) >= 0:
+                return False
+            group = line[name : find(b'"', name, name + 200)]
+            is_own = len(group) >= _API_NAME and group.startswith(b"msg_")
+            asked = line.rfind(b'"requestId":"') if not is_own else -1
+            if asked >= 0:
+                if find(b'"requestId":"') != asked:
+                    return False
+                group = b"%b %b" % (group, line[asked + 13 : find(b'"', asked + 13, asked + 213)])
+        elif (kind == "user" and not _is_result(line, at)) or (kind == "attachment" and b"queued_command" in line):
+            return False
+        try:
+            self.see(
+                number,
+                kind,
+                line[place : place + _UUID].decode(),
+                parent.decode() if parent is not None else None,
+                line[time:stop].decode(),
+                group.decode() if group is not None else None,
+            )
+        except UnicodeDecodeError:
+            return False
+        return True
 
     def keep(self, line: bytes) -> None:
         """Keep the names of files that a line says have the whole of an output."""
@@ -305,12 +328,14 @@ class _Pass:
         parent: str | None,
         time: str,
         group: str | None,
-        data: dict[str, Any] | None,
+        data: dict[str, Any] | None = None,
     ) -> None:
+        """Take what a line says of itself; `data` is the whole of it where it was parsed."""
         flag = 0
         index = -1
         if uuid:
-            twin = self.new.get(uuid, -1)
+            new = self.new
+            twin = new.get(uuid, -1)
             if twin < 0 and self.old:
                 twin = self.old.get(uuid, -1)
             # Only real ids tell twins: in files that were made anonymous, all lines may have the same word for one.
@@ -326,13 +351,16 @@ class _Pass:
                 index = len(self.numbers)
                 self.numbers.append(number)
                 self.stamps.append(stamp)
-                self.parents.append(self.new.get(parent, -1) if parent else -1)
-                if parent and self.parents[index] < 0 and parent != uuid:
+                above = new.get(parent, -1) if parent else -1
+                self.parents.append(above)
+                if above < 0 and parent and parent != uuid:
                     self.far(index, parent)
-                if twin < 0:
+                if twin >= 0:
+                    self.is_confused = True
+                elif self.waiting or len(new) >= _WINDOW:
                     self.enter(uuid, index)
                 else:
-                    self.is_confused = True
+                    new[uuid] = index
         if group is not None:
             flag |= self.answer(number, group)
         else:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from satchel.errors import StoreError
 from satchel.formats.claude_code.files import Found, Tree, is_uuid, stem_of
 from satchel.formats.claude_code.scan import Facts, read, title
-from satchel.formats.log_lines import LogFile
+from satchel.formats.log_lines import LITTLE, LogFile
 
 if TYPE_CHECKING:
     from satchel.contracts import Lineage
@@ -62,7 +62,7 @@ def gather(tree: Tree, *, tell: Tell) -> Sessions:
     some: list[tuple[Found, LogFile, Facts]] = []
     for found in tree.transcripts:
         try:
-            log = LogFile(found.path)
+            log = LogFile(found.path, ahead=LITTLE)
             facts = read(log)
         except StoreError as error:
             tell(str(found.path), error.message, 1)

@@ -12,8 +12,9 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from satchel.formats.model import Text
+from satchel.frozen import maker
 
-__all__ = ["Spoken", "blocked", "command_of", "put_in", "rejection", "result_parts", "spoken"]
+__all__ = ["Spoken", "blocked", "command_of", "plain", "put_in", "rejection", "result_parts", "spoken"]
 
 # What a line may say of where its words are from, by key: what of it means that nobody typed them.
 _ELSEWHERE = {
@@ -92,6 +93,10 @@ _HARNESS = (
 _TYPED = re.compile(r"<(command-name|command-message|command-args|command-contents|bash-input|user-memory-input)>")
 
 
+plain = maker(Text)
+"""Makes a `Text`."""
+
+
 class Spoken(NamedTuple):
     """The parts of a text, whether a person typed any of it, whether it is a command, and of what name."""
 
@@ -103,7 +108,7 @@ class Spoken(NamedTuple):
 
 def put_in(said: Mapping[str, Any]) -> bool:
     """Return whether words under the person's role say of themselves that they were not typed: a task's, or another agent's."""
-    if _SAYS.isdisjoint(said):
+    if said.keys().isdisjoint(_SAYS):
         return False
     origin = said.get("origin")
     kind = origin.get("kind") if isinstance(origin, dict) else None
@@ -135,7 +140,10 @@ def spoken(text: str) -> Spoken:
         more = spoken(rest[end:]).parts if rest[end:].strip() else []
         return Spoken([*before, Text(shown), *more], typed=True, is_command=True, command=name)
     parts = _without_behind(rest)
-    return Spoken([*before, *parts], any(not part.injected and part.text.strip() for part in parts))
+    typed = False
+    for part in parts:
+        typed = typed or not (part.injected or not part.text or part.text.isspace())
+    return Spoken(before + parts, typed)
 
 
 def _end_of_injected(text: str, at: int) -> int:
@@ -165,7 +173,7 @@ def _without_behind(text: str) -> list[Text]:
     A person may write of such tags, too: in the midst of typed words they are typed.
     """
     if "</" not in text:
-        return [Text(text)]
+        return [plain(text)]
     spans: list[tuple[int, int, str]] = []
     at = 0
     unclosed: set[str] = set()
@@ -267,8 +275,9 @@ _ORIGINAL = "\nOriginal prompt: "
 
 def result_parts(text: str) -> list[Text]:
     """Split a tool's output from the reminders that the program put behind it."""
-    if not text.endswith(_REMINDED, 0, _last(text, len(text))):
-        return [Text(text)]
+    last = text[-1:]
+    if (last != ">" and not last.isspace()) or not text.endswith(_REMINDED, 0, _last(text, len(text))):
+        return [plain(text)]
     reminders: list[Text] = []
     end = len(text)
     while text.endswith(_REMINDED, 0, _last(text, end)) and (start := text.rfind("<system-reminder>", 0, end)) >= 0:

@@ -14,7 +14,7 @@ from satchel.errors import StoreError
 from satchel.formats.codex.document import Document
 from satchel.formats.codex.files import Found, Name, Tree, name_of, stem_of
 from satchel.formats.codex.scan import Facts, read
-from satchel.formats.log_lines import LogFile
+from satchel.formats.log_lines import LITTLE, LogFile
 
 if TYPE_CHECKING:
     from satchel.contracts import Lineage
@@ -84,7 +84,7 @@ def gather(tree: Tree, titles: Titles, *, tell: Tell) -> Sessions:
     groups: dict[str, list[Part]] = {}
     for found in tree.rollouts:
         try:
-            log = Document(found.path) if found.kind == "document" else LogFile(found.path)
+            log = Document(found.path) if found.kind == "document" else LogFile(found.path, ahead=LITTLE)
             if not log.size:
                 out.empty += 1
                 continue

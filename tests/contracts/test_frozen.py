@@ -14,7 +14,7 @@ import pytest
 
 from satchel import events
 from satchel.contracts import Usage
-from satchel.frozen import frozen
+from satchel.frozen import frozen, maker
 
 
 def _classes(make: Callable[..., Any]) -> tuple[type[Any], type[Any]]:
@@ -83,8 +83,20 @@ def test_they_refuse_the_same(wrong: Callable[..., Any]) -> None:
             wrong(*classes)
 
 
-def test_they_do_not_change() -> None:
-    place = OURS[0]("a")
+def test_a_maker_makes_what_a_call_makes() -> None:
+    for kind, given, named in ((OURS[0], ("a",), {"number": 4}), (OURS[0], ("a", 1, [1]), {}), (OURS[1], (), {"name": "b"})):
+        make = maker(kind)
+        made, called = make(*given, **named), kind(*given, **named)
+        assert (kind, called, repr(called)) == (type(made), made, repr(made))
+        assert [getattr(called, f.name) for f in fields(called)] == [getattr(made, f.name) for f in fields(made)]
+        with pytest.raises(TypeError):
+            make(*given, **named, colour="red")
+    assert maker(OURS[0])("a").parts is not maker(OURS[0])("a").parts
+
+
+@pytest.mark.parametrize("make", [OURS[0], maker(OURS[0])])
+def test_they_do_not_change(make: Callable[..., Any]) -> None:
+    place = make("a")
     with pytest.raises(FrozenInstanceError):
         place.name = "b"
     with pytest.raises(FrozenInstanceError):

@@ -74,6 +74,28 @@ def _long_log(kind: Any, session: str, *, lines: int) -> Sequence[Any]:
 
 
 @pytest.mark.parametrize("agent", [claude_lines, codex_lines])
+def test_a_small_log_is_opened_once_to_be_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, agent: Any) -> None:
+    """It was opened once to see whether it is compressed, and once more to be looked at."""
+    count = 12
+    for number in range(count):
+        session = f"1f0c5b9e-0000-4000-8000-{number:012}"
+        name = f"{session}.jsonl" if agent is claude_lines else codex_lines.name(session)
+        agent.written(tmp_path / name, _long_log(agent.Log, session, lines=2))
+    opened: list[Path] = []
+    usual = log_lines.os.open
+
+    def counted(path: Any, *more: Any) -> int:
+        opened.append(path)
+        return usual(path, *more)
+
+    monkeypatch.setattr(log_lines.os, "open", counted)
+    with agent.opened(tmp_path)[0] as store:
+        found = list(store.sessions(counts=False))
+
+    assert (count, count) == (len(found), len([path for path in opened if str(path).endswith(".jsonl")]))
+
+
+@pytest.mark.parametrize("agent", [claude_lines, codex_lines])
 def test_listing_reads_the_ends_of_each_file_and_no_more(tmp_path: Path, taken: type[_Counting], agent: Any) -> None:
     """Each file was read a mebibyte at a time, twice, so that to list sessions took as long as to read them."""
     count = 12
