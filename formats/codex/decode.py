@@ -14,9 +14,11 @@ from satchel.formats.codex.known import EVENTS
 from satchel.formats.codex.plan import Numbered, Plan, kinds_of
 from satchel.formats.codex.shapes import CALLS, OUTPUTS, TOPS, item_type, shape, text_of, time_of, words
 from satchel.formats.model import Author, Block, Entry, Message, Note, State, Text, ToolResult
+from satchel.frozen import maker
 
 __all__ = ["decode"]
 
+_made, _note, _result = maker(Message), maker(Note), maker(ToolResult)
 _NOTHING = Plan()
 _HEAVY = ("replacement_history", "replacement_history_metadata", "guardian_history")
 """Keys of a compaction that hold the conversation once more."""
@@ -70,7 +72,7 @@ def decode(records: Iterable[Record]) -> Iterator[Entry]:
 def _entry(record: Record, turn: _Turn) -> Entry:
     data = record.data
     if data is None:
-        return Note(kind="damaged", records=(record,))
+        return _note(kind="damaged", records=(record,))
     kind, payload, _ = shape(data)
     time = time_of(data, payload)
     if kind == "response_item":
@@ -83,7 +85,7 @@ def _entry(record: Record, turn: _Turn) -> Entry:
     elif kind == "session_meta":
         turn.agent = text_of(payload.get("agent_path")) or turn.agent
     elif kind == "compacted":
-        return Note(kind="compacted", data=_light(payload), time=time, records=(record,))
+        return _note(kind="compacted", data=_light(payload), time=time, records=(record,))
     elif kind == "inter_agent_communication":
         return _between(record, payload, time, turn)
     elif kind == "captured":
@@ -91,7 +93,7 @@ def _entry(record: Record, turn: _Turn) -> Entry:
     elif kind == "prompt":
         return Message(role="user", author="person", blocks=(Text(payload["text"]),), time=time, records=(record,))
     known = kind if kind in TOPS else "unknown"
-    return Note(kind=known, data=payload if known != "unknown" else data, time=time, records=(record,))
+    return _note(kind=known, data=payload if known != "unknown" else data, time=time, records=(record,))
 
 
 def _light(payload: dict[str, Any]) -> dict[str, Any]:
@@ -130,7 +132,7 @@ def _message(
         said["phase"] = phase
     if "status" in payload and (status := text_of(get("status"))) is not None:
         said["status"] = status
-    return Message(
+    return _made(
         role=role,
         author=author,
         blocks=blocks,
@@ -173,7 +175,7 @@ def _item(record: Record, kind: str, payload: dict[str, Any], time: float | None
     if kind == "agent_message":
         return _between(record, payload, time, turn)
     known = kind if kind in _NOTES else "unknown"
-    return Note(kind=known, data=payload, time=time, records=(record,))
+    return _note(kind=known, data=payload, time=time, records=(record,))
 
 
 def _spoken(record: Record, payload: dict[str, Any], time: float | None, turn: _Turn) -> Message:
@@ -191,7 +193,7 @@ def _spoken(record: Record, payload: dict[str, Any], time: float | None, turn: _
         made, failed, ended = result(content)
         id = text_of(payload.get("tool_call_id")) or text_of(payload.get("call_id"))
         name = text_of(payload.get("name"))
-        return _message(record, role, "tool", [ToolResult(id, name, made, failed)], time, turn, payload, ended)
+        return _message(record, role, "tool", [_result(id, name, made, failed)], time, turn, payload, ended)
     blocks = parts(content)
     function = payload.get("function_call")
     if isinstance(function, dict):
@@ -218,7 +220,7 @@ def _output(record: Record, kind: str, payload: dict[str, Any], time: float | No
     told = turn.failed.pop(id, None) if id is not None else None
     if failed is None:
         failed = told
-    return _message(record, "tool", "tool", [ToolResult(id, name, blocks, failed)], time, turn, payload, ended)
+    return _message(record, "tool", "tool", [_result(id, name, blocks, failed)], time, turn, payload, ended)
 
 
 def _between(record: Record, payload: dict[str, Any], time: float | None, turn: _Turn) -> Message:
@@ -253,7 +255,7 @@ def _event(record: Record, payload: dict[str, Any], time: float | None, turn: _T
                 author = _prompter(plan, at)
             # An event's own id is the call's or the screen's.
             return _message(record, role, author, blocks, time, turn, {"phase": payload.get("phase")}, {"event": name})
-    return Note(kind=name if name in EVENTS else "unknown", data=payload, time=time, records=(record,))
+    return _note(kind=name if name in EVENTS else "unknown", data=payload, time=time, records=(record,))
 
 
 def _captured(record: Record, line: dict[str, Any], time: float | None, turn: _Turn) -> Entry:
@@ -262,7 +264,7 @@ def _captured(record: Record, line: dict[str, Any], time: float | None, turn: _T
     plan, at = _plan_of(record)
     found = captured_message(*item_of(line)) if at in plan.fallback else None
     if found is None:
-        return Note(kind=line["type"], data=line, time=time, records=(record,))
+        return _note(kind=line["type"], data=line, time=time, records=(record,))
     role, author, blocks = found
     return _message(record, role, author, blocks, time, turn, {}, {"event": line["type"]})
 

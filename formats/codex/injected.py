@@ -8,6 +8,7 @@ prompts may begin with "<" too.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 __all__ = ["asked", "is_image_mark", "is_injected", "normal"]
 
@@ -115,4 +116,10 @@ def normal(text: str) -> int:
     if len(text) > 2 * _ENDS:
         # The ends of a long one tell it from others.
         text = f"{text[:_ENDS]} {text[-_ENDS:]}"
+    return _words(text)
+
+
+@lru_cache(maxsize=256)
+def _words(text: str) -> int:
+    # Both writings of a text stand near each other, and are mostly alike.
     return hash(" ".join(text.split()))

@@ -11,10 +11,12 @@ from satchel.errors import JsonError
 from satchel.formats.codex.injected import asked, is_image_mark, is_injected
 from satchel.formats.codex.shapes import text_of
 from satchel.formats.model import Attachment, Block, Image, Text, Thinking, ToolCall, ToolResult, Unknown
+from satchel.frozen import maker
 from satchel.jsontext import dumps, loads
 
 __all__ = ["arguments", "call", "image", "parts", "person_parts", "result", "thinking"]
 
+_text, _call = maker(Text), maker(ToolCall)
 _DATA = re.compile(r"data:([\w.+-]+/[\w.+-]+)?(?:;[\w=.-]+)*?;base64,", re.ASCII)
 _EXIT = re.compile(r"^(?:Exit code:|Process exited with code) (-?\d+)\s*$", re.MULTILINE)
 _WALL = re.compile(r"^Wall time:? ([\d.]+) seconds", re.MULTILINE)
@@ -50,7 +52,7 @@ def _part(part: Any, *, injected: bool = False) -> Block:
     kind = text_of(part.get("type"))
     text = part.get("text", part.get("refusal"))
     if isinstance(text, str) and (kind in _TEXTS or kind is None):
-        return Text(text, injected)
+        return _text(text, injected)
     if kind in ("input_image", "image", "image_url"):
         url = part.get("image_url")
         if isinstance(url.get("url") if isinstance(url, dict) else url, str):
@@ -158,7 +160,7 @@ def call(kind: str, payload: dict[str, Any]) -> ToolCall:
         return ToolCall(id, "tool_search", arguments(payload.get("arguments")), "tool_search")
     if kind == "image_generation_call":
         return ToolCall(id, "image_generation", {"prompt": payload.get("revised_prompt")}, "image_generation")
-    return ToolCall(id, _name(payload), arguments(payload.get("arguments", payload.get("input"))))
+    return _call(id, _name(payload), arguments(payload.get("arguments", payload.get("input"))))
 
 
 def _name(payload: dict[str, Any]) -> str:
@@ -221,7 +223,7 @@ def _said(output: str) -> tuple[list[Block], bool | None, dict[str, Any]]:
     is_told = script is not None or output.startswith(_TIMED)
     if is_told and (wall := _WALL.search(head)) is not None:
         ended["seconds"] = _number(wall[1])
-    return [Text(output)], failed, ended
+    return [_text(output)], failed, ended
 
 
 def _number(text: str) -> float | None:

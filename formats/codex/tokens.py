@@ -10,9 +10,11 @@ from typing import Any
 
 from satchel.contracts import Usage
 from satchel.formats.codex.shapes import text_of
+from satchel.frozen import maker
 
 __all__ = ["Spent", "Tokens"]
 
+_made = maker(Usage)
 _COUNTS = ("input_tokens", "cached_input_tokens", "cache_write_input_tokens", "output_tokens", "reasoning_output_tokens")
 _NONE = (0, 0, 0, 0, 0)
 _MOST = 1 << 62
@@ -165,4 +167,4 @@ def _sum(one: Vector, other: Vector) -> Vector:
 
 def _usage(counts: Vector) -> Usage:
     given, cached, written, made, thought = counts
-    return Usage(input=max(0, given - cached), output=made, cache_read=cached, cache_write=written, reasoning=thought)
+    return _made(input=max(0, given - cached), output=made, cache_read=cached, cache_write=written, reasoning=thought)
