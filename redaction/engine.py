@@ -15,11 +15,11 @@ from itertools import accumulate
 
 from satchel.redaction import named
 from satchel.redaction.codes import PRINTABLE
-from satchel.redaction.crowds import CROWD, Crowd
+from satchel.redaction.crowds import CROWD, OFTEN, Crowd
 from satchel.redaction.encodings import RUN_SIGNS, decoded, encoded_literals, run_around, texts_in_base64
 from satchel.redaction.hiding import STRIDE, around, concealing, disguised, hides, hides_in_codes
 from satchel.redaction.literals import Hits, finder
-from satchel.redaction.matching import BROKEN_RUN, OFTEN, crowded, ends_line, outside_masks, rule_matches, with_adjoining
+from satchel.redaction.matching import BROKEN_RUN, crowded, ends_line, outside_masks, rule_matches, with_adjoining
 from satchel.redaction.names import KINDS, WORDS
 from satchel.redaction.opening import naming, opener
 from satchel.redaction.rules import Rule, RuleSet

@@ -9,15 +9,12 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 
 from satchel.redaction import named
-from satchel.redaction.crowds import Crowd
+from satchel.redaction.crowds import OFTEN, Crowd
 from satchel.redaction.placeholders import PLACEHOLDER
 from satchel.redaction.rules import Rule
 from satchel.redaction.spans import STRONG, Span
 
-__all__ = ["BROKEN_RUN", "OFTEN", "crowded", "ends_line", "outside_masks", "rule_matches", "with_adjoining"]
-
-OFTEN = 16
-"""So often nothing was found where the same stands around, and nothing is looked for there any more."""
+__all__ = ["BROKEN_RUN", "crowded", "ends_line", "outside_masks", "rule_matches", "with_adjoining"]
 
 _ADJOINING = re.compile(
     r"""(?x)(?P<quote>["'`]) [ \t]{0,16} (?: [+.&]{1,2} | \\(?=\r?\n) )? \s{0,64} (?: [+.&]{1,2} [ \t]{0,4} )?

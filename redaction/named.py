@@ -13,8 +13,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from satchel.redaction.apart import below, beside, column, inserted
-from satchel.redaction.crowds import CROWD, Crowd
+from satchel.redaction.apart import Tables, below, beside, column, inserted
+from satchel.redaction.crowds import CROWD, OFTEN, Crowd
 from satchel.redaction.likely import drawn, scrambled, secret_in, trimmed, turns
 from satchel.redaction.names import SPACED, VERBS, Name, judged
 from satchel.redaction.spans import MEDIUM, Span
@@ -110,7 +110,8 @@ def values(text: str, starts: Sequence[int], again: list[int]) -> Iterator[Span]
         again: Takes where nothing is found, and another reading of the text may show more.
     """
     past = -1
-    crowd = Crowd(text, left=24, right=96) if len(starts) > CROWD else None
+    crowd = Crowd(text, left=24, right=96, enough=OFTEN) if len(starts) > CROWD else None
+    tables: Tables = {}
     for at in starts:
         if at < past:
             continue
@@ -141,7 +142,7 @@ def values(text: str, starts: Sequence[int], again: list[int]) -> Iterator[Span]
                         name, begin = joined, begin - 1 - len(word)
             if name is None:
                 if crowd is not None:
-                    crowd.nothing()
+                    crowd.nothing(sure=True)
                 continue
         span = _value(text, begin, end, name)
         if span is not None:
@@ -150,16 +151,21 @@ def values(text: str, starts: Sequence[int], again: list[int]) -> Iterator[Span]
             if DISGUISE.match(text, span.end):
                 again.append(begin)
             continue
-        if crowd is not None:
-            crowd.nothing()
-        if _WRITTEN_OTHERWISE.match(text, end) or (name.klass != "weak" and CUT_OFF.match(text, begin)):
+        is_odd = _WRITTEN_OTHERWISE.match(text, end) is not None or (
+            name.klass != "weak" and CUT_OFF.match(text, begin) is not None
+        )
+        if is_odd:
             again.append(begin)
+        further: list[Span] = []
         if name.klass in ("password", "secret"):
-            yield from column(text, begin, end, name)
-            yield from inserted(text, begin, end, name)
+            further += column(text, begin, end, name, tables)
+            further += inserted(text, begin, end, name)
             near = beside(text, end) or below(text, end)
             if near is not None:
-                yield _sure(near, name)
+                further.append(_sure(near, name))
+            yield from further
+        if crowd is not None and not further:
+            crowd.nothing(sure=not is_odd)
 
 
 def _value(text: str, begin: int, end: int, name: Name) -> Span | None:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from satchel.redaction.crowds import CROWD, Crowd
+from satchel.redaction.crowds import CROWD, OFTEN, Crowd
 from satchel.redaction.names import SPACED, VERBS, judged
 from satchel.redaction.rules import Rule
 
@@ -80,7 +80,7 @@ def opener(literal: str, rules: Iterable[Rule]) -> Opener:
 
 def _distinct(raw: bytes, starts: Sequence[int]) -> list[int]:
     """Return of places with the same around them the first few."""
-    crowd = Crowd(raw, left=16, right=80, enough=16)
+    crowd = Crowd(raw, left=16, right=80, enough=OFTEN)
     out: list[int] = []
     past = -1
     for at in starts:
