@@ -12,13 +12,16 @@ from satchel.redaction.likely import drawn, secret_in, trimmed
 from satchel.redaction.names import Name
 from satchel.redaction.spans import Span
 
-__all__ = ["below", "beside", "column", "inserted"]
+__all__ = ["Tables", "below", "beside", "column", "inserted"]
 
 _RULER = re.compile(r"[ |:=+\-]{3,512}(?=\r?\n)")
 
+Tables = dict[tuple[str, int, int, Name], int]
+"""Up to where tables were gone through: by the sign between their cells, how many these are, which of them, and by what name."""
 
-def column(text: str, begin: int, end: int, name: Name) -> Iterator[Span]:
-    """Yield the values below a column's head: in a table of commas, tabs or bars."""
+
+def column(text: str, begin: int, end: int, name: Name, tables: Tables) -> Iterator[Span]:
+    """Yield the values below a column's head: in a table of commas, tabs or bars. Heads in such a table are rows of it."""
     start = text.rfind("\n", 0, begin) + 1
     stop = text.find("\n", end)
     if stop < 0 or stop - start > 512:
@@ -35,7 +38,10 @@ def column(text: str, begin: int, end: int, name: Name) -> Iterator[Span]:
     at = head[: begin - start].count(sign)
     if cells[at] != text[begin:end]:
         return
-    for _ in range(1000):
+    table = sign, len(cells), at, name
+    if begin < tables.get(table, 0):
+        return
+    while stop < len(text):
         start, stop = stop + 1, text.find("\n", stop + 1)
         stop = len(text) if stop < 0 else stop
         if sign == "|" and start < stop < len(text) and _RULER.match(text, start) is not None:
@@ -43,6 +49,7 @@ def column(text: str, begin: int, end: int, name: Name) -> Iterator[Span]:
         row = text[start:stop].split(sign)
         if start >= len(text) or len(row) != len(cells) or stop - start > 4096:
             return
+        tables[table] = stop
         left = start + sum(len(cell) + 1 for cell in row[:at])
         cell = row[at]
         inner = cell.strip().strip("\"'")
@@ -51,8 +58,6 @@ def column(text: str, begin: int, end: int, name: Name) -> Iterator[Span]:
             span = secret_in(text, left, left + len(inner), name, firm=True, quoted=True)
             if span is not None:
                 yield span
-        if stop >= len(text):
-            return
 
 
 _ROWS = re.compile(r"(?i)[^()]{0,512}\)\s{0,16}values\s{0,16}\(")

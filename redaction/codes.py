@@ -104,12 +104,14 @@ def hides_in_codes(text: str) -> bool:
 
 
 def conceals_in_codes(text: str, data: bytes) -> bool:
+    """Return what `hides_in_codes` does of a text that has codes in it, or their signs; `data` is the same in UTF-8."""
     if b"\r" in data or data.translate(None, PRINTABLE):
         return hides_in_codes(text)
     return is_inside(text)
 
 
 def apart(pattern: re.Pattern[str], text: str) -> Iterator[int]:
+    """Yield where a pattern matches, a place in each `STRIDE`."""
     match = pattern.search(text)
     while match is not None:
         yield match.start()

@@ -6,10 +6,12 @@ from __future__ import annotations
 
 from typing import AnyStr, Generic
 
-__all__ = ["CROWD", "Crowd", "repeated_until"]
+__all__ = ["CROWD", "OFTEN", "Crowd", "repeated_until"]
 
 CROWD = 64
 """So many places at most are each looked at for themselves."""
+OFTEN = 16
+"""So often nothing was found where the same stands around, and nothing is looked for there any more."""
 _MOST = 4096
 
 
@@ -55,11 +57,11 @@ class Crowd(Generic[AnyStr]):
             self._something.clear()
         self._something[self._around] = size
 
-    def nothing(self) -> None:
-        """Say that nothing is at the place that was asked for last."""
+    def nothing(self, *, sure: bool = False) -> None:
+        """Say that nothing is at the place that was asked for last; `sure` if once is enough."""
         if len(self._nothing) > _MOST:
             self._nothing.clear()
-        self._nothing[self._around] = self._nothing.get(self._around, 0) + 1
+        self._nothing[self._around] = self._enough if sure else self._nothing.get(self._around, 0) + 1
 
 
 def repeated_until(text: AnyStr, at: int, period: int, *, reach: int) -> int:

@@ -15,11 +15,11 @@ from itertools import accumulate
 
 from satchel.redaction import named
 from satchel.redaction.codes import PRINTABLE
-from satchel.redaction.crowds import CROWD, Crowd
+from satchel.redaction.crowds import CROWD, OFTEN, Crowd
 from satchel.redaction.encodings import RUN_SIGNS, decoded, encoded_literals, run_around, texts_in_base64
 from satchel.redaction.hiding import STRIDE, around, concealing, disguised, hides, hides_in_codes
 from satchel.redaction.literals import Hits, finder
-from satchel.redaction.matching import BROKEN_RUN, OFTEN, crowded, ends_line, outside_masks, rule_matches, with_adjoining
+from satchel.redaction.matching import BROKEN_RUN, crowded, ends_line, outside_masks, rule_matches, with_adjoining
 from satchel.redaction.names import KINDS, WORDS
 from satchel.redaction.opening import naming, opener
 from satchel.redaction.rules import Rule, RuleSet
@@ -136,11 +136,18 @@ class Engine:
                 continue
             # All that is in these lines is looked at with this one.
             past = at + len(view.text)
-            for span in self._look(view.text, []):
-                start, end = view.start(span.start), view.end(span.end)
-                # Two findings, one behind the other, are no broken one.
-                if bisect_right(begins, start) == bisect_left(begins, end):
-                    spans.append(Span(start, end, span.rule, span.strength))
+            wholes = [view]
+            if _begins_line(plain, at):
+                # A line of words may stand above it, and be none of it.
+                alone = joined(text, at, back=False)
+                if alone is not None and len(alone.text) < len(view.text):
+                    wholes.append(alone)
+            for whole in wholes:
+                for span in self._look(whole.text, []):
+                    start, end = whole.start(span.start), whole.end(span.end)
+                    # Two findings, one behind the other, are no broken one.
+                    if bisect_right(begins, start) == bisect_left(begins, end):
+                        spans.append(Span(start, end, span.rule, span.strength))
 
     def _look(self, text: str, again: list[int]) -> list[Span]:
         """Return what is found in a text as it is read; where another reading of it may show more is added to `again`."""
@@ -358,6 +365,7 @@ class Engine:
 
 
 _LEFT, _RIGHT = 160, 4096
+_LONGEST_GUTTER = 32
 
 
 _RUN_LENGTH = 16
@@ -369,6 +377,12 @@ _FULL_LINE = b"a" * 60
 _BASE64_LINE = r"[A-Za-z0-9+/_\-]{60}"
 _BREAKS = re.compile(rf"(?:\r\n(?<={_BASE64_LINE}\r\n)|\n(?<={_BASE64_LINE}\n))[ \t]{{0,40}}(?=[A-Za-z0-9+/_\-=])")
 _BREAK_IN_BYTES = re.compile(rb"(?:\r?\n|\\{1,16}(?:r\\{1,16})?n)(?:[ \t]|\\{1,16}t){0,40}(?=[A-Za-z0-9+/_\-=])")
+
+
+def _begins_line(text: str, at: int) -> bool:
+    """Return whether nothing but signs and blanks stands before a place on its line."""
+    head = text[max(0, at - _LONGEST_GUTTER) : at]
+    return not any(char.isalnum() for char in head[head.rfind("\n") + 1 :])
 
 
 def _without_breaks(text: str) -> View | None:

@@ -19,8 +19,6 @@ _MOST_COLUMNS = 256
 _MOST_NAMES = 20_000
 _PROBE = "x9K2mQ7vT4bW8nR3pL6z"
 _PROBE_NUMBER = 48213977
-
-
 _AT_ONCE, _MOST_AT_ONCE = 1 << 18, 512
 """So many characters are looked at together, of so many records."""
 

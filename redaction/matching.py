@@ -9,15 +9,12 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 
 from satchel.redaction import named
-from satchel.redaction.crowds import Crowd
+from satchel.redaction.crowds import OFTEN, Crowd
 from satchel.redaction.placeholders import PLACEHOLDER
 from satchel.redaction.rules import Rule
 from satchel.redaction.spans import STRONG, Span
 
-__all__ = ["BROKEN_RUN", "OFTEN", "crowded", "ends_line", "outside_masks", "rule_matches", "with_adjoining"]
-
-OFTEN = 16
-"""So often nothing was found where the same stands around, and nothing is looked for there any more."""
+__all__ = ["BROKEN_RUN", "crowded", "ends_line", "outside_masks", "rule_matches", "with_adjoining"]
 
 _ADJOINING = re.compile(
     r"""(?x)(?P<quote>["'`]) [ \t]{0,16} (?: [+.&]{1,2} | \\(?=\r?\n) )? \s{0,64} (?: [+.&]{1,2} [ \t]{0,4} )?
@@ -40,6 +37,7 @@ def with_adjoining(text: str, spans: list[Span]) -> list[Span]:
 
 
 def rule_matches(rule: Rule, text: str, starts: Sequence[int], again: list[int]) -> Iterator[Span]:
+    """Yield what a rule finds at the hits of its literals; where another reading may show more is added to `again`."""
     if rule.search:
         for one in rule.pattern.finditer(text, max(0, starts[0] - 256)):
             begin = one.start()
@@ -120,7 +118,8 @@ _MANY = 1024
 # What stands at the end of a line that goes on in the next one; and a token that reaches so far.
 _BREAK = re.compile(r"[\"'`]?[ \t]*(?:\+|\.{1,2}|&|\|\||[│┃║|=])?[ \t]*\\?\r?\n")
 _UNFINISHED = re.compile(
-    r"[A-Za-z0-9_\-+/=.~:@]{0,64}(?:[\x00-\x08\x0e-\x1f\x7f-\x9f\xad\u200b-\u200f\u2060-\u2064\ufeff]|\\(?:[ux/01e\\]|\r?\n)|%[0-9A-Fa-f]{2}|&[#a-zA-Z]|\^\[\[)"
+    r"[A-Za-z0-9_\-+/=.~:@]{0,64}(?:[\x00-\x08\x0e-\x1f\x7f-\x9f\xad\u200b-\u200f\u2060-\u2064\ufeff]|[ ]?\r(?=[A-Za-z0-9_\-])"
+    r"|\\(?:[ux/01e\\]|\r?\n)|%[0-9A-Fa-f]{2}|&[#a-zA-Z]|\^\[\[)"
     r"|(?=[A-Za-z_\-+/=.~:@]{0,64}[0-9])[A-Za-z0-9_\-+/=.~:@]{8,512}[\"'`]?[ \t]*[│┃║|=\\+]?\r?\n"
 )
 BROKEN_RUN = re.compile(r"[A-Za-z0-9_\-+/=.]{2,512}[\"'`]?[ \t]*[│┃║|=\\+]?\r?\n")

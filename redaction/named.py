@@ -13,8 +13,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from satchel.redaction.apart import below, beside, column, inserted
-from satchel.redaction.crowds import CROWD, Crowd
+from satchel.redaction.apart import Tables, below, beside, column, inserted
+from satchel.redaction.crowds import CROWD, OFTEN, Crowd
 from satchel.redaction.likely import drawn, scrambled, secret_in, trimmed, turns
 from satchel.redaction.names import SPACED, VERBS, Name, judged
 from satchel.redaction.spans import MEDIUM, Span
@@ -24,11 +24,11 @@ __all__ = ["CUT_OFF", "DISGUISE", "named_value", "values"]
 _NAME = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-$"
 _LEFT = 64
 _REST = re.compile(r"[A-Za-z0-9_.\-$]{0,64}")
-# What may stand between a name and its value. The kinds of the value's own form: quoted, bare.
+# What may stand between a name and its value, with blanks of any width. The kinds of the value's own form: quoted, bare.
 _BETWEEN = re.compile(
     r"""(?xi)
     (?P<close> ["'`*_]{0,3} [\])]{0,2} (?: [ ]? \[ [^\]\n]{0,24} \] (?= \s? : ) )? )
-    (?: [ \t]{0,16}
+    (?: [ \t\xa0\u2000-\u200a\u202f\u3000]{0,16}
         (?: (?P<value> [,;]? (?: \s{0,64} ["'`]? (?:parameter)? (?:value|content) ["'`]? \s{0,8} [:=]
             | [ \t] {1,8} --value [ =] ) )
           | (?P<schema> : [ ]? \r? \n (?: [ \t]{1,32} \w{1,24} : [ ] [^\n]{0,80} \n ){0,4} [ \t]{1,32} (?:default|example): [ ] )
@@ -43,7 +43,7 @@ _BETWEEN = re.compile(
           | (?P<flag> (?= [ \t] ) )
         )
     )
-    [ \t]{0,16} (?: \s{0,16} string\(\d{1,5}\)\s )?
+    [ \t\xa0\u2000-\u200a\u202f\u3000]{0,16} (?: \s{0,16} string\(\d{1,5}\)\s )?
     """
 )
 # After `name:` a type may stand before the value: `password: str = "…"`, `token: String = "…"`.
@@ -80,7 +80,7 @@ _SENTENCE = re.compile(
     [`"'*(<\[「]{0,3} (?P<value> [^\s`"'<>「」]{6,512} )
     """
 )
-DISGUISE = re.compile("[\\x00-\\x08\\x0e-\\x1f\\\\%&\\x7f-\\x9f\\xad\\u200b-\\u200f\\u2060-\\u2064\\ufeff]|\\^\\[\\[")
+DISGUISE = re.compile(r"[\x00-\x08\x0e-\x1f\\%&\x7f-\x9f\xad\u200b-\u200f\u2060-\u2064\ufeff]|\^\[\[|[ ]?\r(?=[A-Za-z0-9_\-])")
 """What stands where text may be written otherwise than it is read."""
 
 CUT_OFF = re.compile(
@@ -92,7 +92,7 @@ CUT_OFF = re.compile(
 
 _WRITTEN_OTHERWISE = re.compile(
     r"[\s\"'`*_=:>,(\[{\])]{0,24}[A-Za-z0-9_\-+/=.~!@#$^*]{0,256}"
-    "(?:[\\x00-\\x08\\x0e-\\x1f\\x7f-\\x9f\\xad\\u200b-\\u200f\\u2060-\\u2064\\ufeff]"
+    r"(?:[\x00-\x08\x0e-\x1f\x7f-\x9f\xad\u200b-\u200f\u2060-\u2064\ufeff]|[ ]?\r(?=[A-Za-z0-9_\-])"
     r"|\\(?:[\"'ux/\\=:nrt]|\r?\n)|%[0-9A-Fa-f]{2}|&[#a-zA-Z]|(?:\^|(?<=\^))\[\[)"
 )
 
@@ -110,7 +110,8 @@ def values(text: str, starts: Sequence[int], again: list[int]) -> Iterator[Span]
         again: Takes where nothing is found, and another reading of the text may show more.
     """
     past = -1
-    crowd = Crowd(text, left=24, right=96) if len(starts) > CROWD else None
+    crowd = Crowd(text, left=24, right=96, enough=OFTEN) if len(starts) > CROWD else None
+    tables: Tables = {}
     for at in starts:
         if at < past:
             continue
@@ -141,7 +142,7 @@ def values(text: str, starts: Sequence[int], again: list[int]) -> Iterator[Span]
                         name, begin = joined, begin - 1 - len(word)
             if name is None:
                 if crowd is not None:
-                    crowd.nothing()
+                    crowd.nothing(sure=True)
                 continue
         span = _value(text, begin, end, name)
         if span is not None:
@@ -150,16 +151,21 @@ def values(text: str, starts: Sequence[int], again: list[int]) -> Iterator[Span]
             if DISGUISE.match(text, span.end):
                 again.append(begin)
             continue
-        if crowd is not None:
-            crowd.nothing()
-        if _WRITTEN_OTHERWISE.match(text, end) or (name.klass != "weak" and CUT_OFF.match(text, begin)):
+        is_odd = _WRITTEN_OTHERWISE.match(text, end) is not None or (
+            name.klass != "weak" and CUT_OFF.match(text, begin) is not None
+        )
+        if is_odd:
             again.append(begin)
+        further: list[Span] = []
         if name.klass in ("password", "secret"):
-            yield from column(text, begin, end, name)
-            yield from inserted(text, begin, end, name)
+            further += column(text, begin, end, name, tables)
+            further += inserted(text, begin, end, name)
             near = beside(text, end) or below(text, end)
             if near is not None:
-                yield _sure(near, name)
+                further.append(_sure(near, name))
+            yield from further
+        if crowd is not None and not further:
+            crowd.nothing(sure=not is_odd)
 
 
 def _value(text: str, begin: int, end: int, name: Name) -> Span | None:

@@ -24,7 +24,7 @@ WORDS = (
     *_ELSEWHERE,
     *(
         word.encode("ascii", "backslashreplace").decode().replace("\\", "\\" * count)
-        for word in _ELSEWHERE for count in (1, 2)
+        for word in _ELSEWHERE for count in (1, 2, 4, 8)
     ),
 )  # fmt: skip
 """What an identifier of a secret holds, in small letters: few other words do, so that most texts have none of them."""

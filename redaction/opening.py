@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from satchel.redaction.crowds import CROWD, Crowd
+from satchel.redaction.crowds import CROWD, OFTEN, Crowd
 from satchel.redaction.names import SPACED, VERBS, judged
 from satchel.redaction.rules import Rule
 
@@ -22,7 +22,7 @@ Opener = Callable[[bytes, Sequence[int]], Iterable[int]]
 
 # A token may go on behind an escape, a code or a line's end, where its pattern cannot follow.
 _GOES_ON = re.compile(
-    rb"[A-Za-z0-9_\-+/=.~:@]{0,64}(?:\\{1,16}(?:u00|x[0-9a-fA-F]{2}|/|[01][0-7]{2}|e\[|u\{)|%[0-9A-Fa-f]{2}|&[#a-zA-Z]|[\x80-\xff])"
+    rb"[A-Za-z0-9_\-+/=.~:@]{0,64}(?:\\{1,16}(?:u[0-9a-fA-F]{4}|b|x[0-9a-fA-F]{2}|/|[01][0-7]{2}|e\[|u\{)|%[0-9A-Fa-f]{2}|&[#a-zA-Z]|[\x80-\xff])"
     rb"|[A-Za-z0-9_\-+/=.~:@]{0,128}[\"'`+ \t\\.&|=\x80-\xff]{0,12}(?:\\[rn]|[\r\n])"
 )
 _NEAR = 64, 512
@@ -80,7 +80,7 @@ def opener(literal: str, rules: Iterable[Rule]) -> Opener:
 
 def _distinct(raw: bytes, starts: Sequence[int]) -> list[int]:
     """Return of places with the same around them the first few."""
-    crowd = Crowd(raw, left=16, right=80, enough=16)
+    crowd = Crowd(raw, left=16, right=80, enough=OFTEN)
     out: list[int] = []
     past = -1
     for at in starts:
@@ -160,25 +160,25 @@ _WORD_REST = re.compile(rb"[A-Za-z0-9_.\-$]{0,64}")
 _NAME_BYTES = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-$"
 # After a name, in serialised text: a sign (behind quotes and brackets, escaped or not) and something like a value …
 _SIGN = re.compile(
-    rb"(?:\\*[\"'`*_\])/]|\\+(?:u00|x)(?:2[27]|60)|\\+04[27]|[ \t]|\\{1,8}[rnt][ \t]*(?=\\*[\"'{])){0,24}"
+    rb"(?:\\*[\"'`*_\])/]|\\+(?:u00|x)(?:2[27]|60)|\\+04[27]|[ \t]|\\{1,16}[rnt][ \t]*(?=\\*[\"'{])){0,24}"
     rb"(?:\\*[:=>|?<{%&\[-]|,\s{0,4}(?:\w{1,24}\s?=|\\*[\"'`b])|\(\s{0,8}[bru@$]{0,2}\\*[\"'`]"
-    rb"|\\+u00(?:22|27|3[acde])|\\+u[2-9f]|[\xe2-\xef]|[ ]?(?:\xc3|\\+u00[ef])|or\b"
-    rb"|(?:\s|\\{1,8}[nrt]|,){0,64}\\*[\"'`]?(?:parameter)?(?:value|content)\b)"
+    rb"|\\+u00(?:22|27|3[acde])|\\+u[2-9f]|[\xe2-\xef]|[ ]?(?:[\xc2\xc3]|\\+u00[aef])|or\b"
+    rb"|(?:\s|\\{1,16}[nrt]|,){0,64}\\*[\"'`]?(?:parameter)?(?:value|content)\b)"
     rb"(?=[\s\S]{0,120}?[^\s\\\"'`,;(){}\[\]]{4})"
 )
 _LONG = re.compile(rb"[^\n]{0,24}?(?=[^\s\\\"'`,;(){}]{0,40}\d)[^\s\\\"'`,;(){}]{16}")
 # … or a blank and then a quoted value, or a number somewhere in what follows: passwords and keys in prose have one.
-_BLANK = re.compile(rb"(?:\\*[\"'`*_]){0,3}[,;:]?[ \t]{1,4}(?:\\*[\"'`]|(?:[^\n\\]|\\{1,8}[\"']){0,120}?\d)")
+_BLANK = re.compile(rb"(?:\\*[\"'`*_]){0,3}[,;:]?[ \t]{1,4}(?:\\*[\"'`]|(?:[^\n\\]|\\{1,16}[\"']){0,120}?\d)")
 # … or the end of a line that is the head of a table, with a number in the lines below.
 _HEAD = re.compile(
-    rb"(?:\\*[\"'])?[ \t]*(?:[,;|\t]|\\{1,8}t)[^\d]{0,512}?(?:\n|\\n)[^\d]{0,512}\d"
-    rb"|(?:\\*[\"'])?[ \t]*(?:\\*r)?(?:\n|\\{1,8}n)[^\d]{0,512}\d|(?:\t|\\{1,8}t)[^\n\\]{0,64}\d"
+    rb"(?:\\*[\"'])?[ \t]*(?:[,;|\t]|\\{1,16}t)[^\d]{0,512}?(?:\n|\\n)[^\d]{0,512}\d"
+    rb"|(?:\\*[\"'])?[ \t]*(?:\\*r)?(?:\n|\\{1,16}n)[^\d]{0,512}\d|(?:\t|\\{1,16}t)[^\n\\]{0,64}\d"
 )
 # … or more than a blank, and then a long value.
 _DIGIT_NEAR = re.compile(rb"[\s\S]{0,160}\d")
 _PAIR = re.compile(rb"(?:name|key|header|field|variable|parameter)\\*[\"']\s{0,8}:\s{0,8}\\*[\"']\Z")
 _APART = re.compile(
-    rb"(?:\\*[\"'`*_\])}]){0,3}(?:[ \t\n\r,|]|\\{1,8}[tnr]|\xe2\x94.|\\+u25..){1,64}[^\s\\]{16}"
+    rb"(?:\\*[\"'`*_\])}]){0,3}(?:[ \t\n\r,|]|\\{1,16}[tnr]|\xe2\x94.|\\+u25..){1,64}[^\s\\]{16}"
     rb"|[^\n]{0,400}\)\s{0,16}[vV][aA][lL][uU][eE][sS]"
 )
 _BEFORE = re.compile(rb"(?i)\d[^\n\\]{0,120} (?:as|is|for|a|<-|\xe2\x86\x90|\\+u2190) [^\n\\]{0,40}\Z")

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from satchel.redaction.hiding import STRIDE, around, disguised, hides
+from satchel.redaction.literals import finder
 from satchel.redaction.spans import STRONG
 from satchel.redaction.views import View, views
 from satchel.redaction.wraps import unbroken
@@ -105,6 +106,7 @@ class Registry:
         self._forms_of: dict[str, str] | None = None
         self._anchored: list[tuple[_Find, list[list[tuple[str, int]]]]] | None = None
         self._broken: _Find | None = None
+        self._partial: frozenset[str] | None = None
         self._longest = self._longest_form = 0
         self._signs = False
         """Whether signs are in an anchor that JSON spells otherwise: it may go beyond a string."""
@@ -263,29 +265,40 @@ class Registry:
             yield hit._replace(start=view.start(hit.start), end=view.end(hit.end))
 
     def _holds_half(self, text: str, found: Sequence[Hit]) -> bool:
-        """Return whether a part of a value stands in a text outside of those that were found whole."""
+        """Return whether a part of a value stands in a text outside of those that were found whole, and are part of no other."""
         if self._broken is None:
-            self._broken = _finds([half.encode("utf-8", "surrogatepass") for half in self._halves()], native=self._native)
+            self._broken = _finds([half.encode("utf-8", "surrogatepass") for _, half in self._halves()], native=self._native)
         if found:
+            if self._partial is None:
+                self._partial = self._parts_of_others()
             rest, at = [], 0
             for hit in found:
+                if hit.value in self._partial:
+                    continue
                 rest.append(text[at : hit.start])
                 at = max(at, hit.end)
             text = "\0".join([*rest, text[at:]])
         return bool(self._broken(text.encode("utf-8", "surrogatepass")))
 
-    def _halves(self) -> Iterator[str]:
-        """Yield parts of values, of which one is in every text that holds a value broken once."""
+    def _halves(self) -> Iterator[tuple[str, str]]:
+        """Yield values with parts of them, of which one is in every text that holds the value broken once."""
         for value in self.spreading:
             if len(value) >= 2 * _HALF and "\n" not in value:
-                yield value[: len(value) // 2]
-                yield value[len(value) // 2 :]
+                yield value, value[: len(value) // 2]
+                yield value, value[len(value) // 2 :]
+
+    def _parts_of_others(self) -> frozenset[str]:
+        """Return the values that half of another one is in, and not all of it: where they stand, that may stand broken."""
+        pairs = list(self._halves())
+        find = finder([half for _, half in pairs], native=self._native, brief=True)
+        return frozenset(value for value in self.spreading if any(pairs[number][0] not in value for number in find(value)))
 
     def _changed(self) -> None:
         self._looks = any(known.spreads for known in self._known.values())
         self._forms_of = None
         self._anchored = None
         self._broken = None
+        self._partial = None
 
     def _spelled(self) -> dict[str, str]:
         """Return every form with the value it stands for."""
@@ -328,7 +341,7 @@ class Registry:
                 self._signs = True
                 for spelling in _escaped(form):
                     anchors.setdefault(spelling, []).append((form, 0))
-        for half in self._halves():
+        for _, half in self._halves():
             # A value that is broken over lines is looked for closely where a part of it is.
             run = _core(half) or _middle(max(_PLAIN.findall(half), key=len, default=""))[0]
             self._signs = self._signs or not run

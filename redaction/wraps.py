@@ -41,7 +41,7 @@ _COMMON_WIDTHS = frozenset(
 )
 
 
-def joined(text: str | View, at: int) -> View | None:
+def joined(text: str | View, at: int, *, back: bool = True) -> View | None:
     """
     Return the lines around a place as they were before a terminal, a mail program or a writer broke them, or None.
 
@@ -52,13 +52,14 @@ def joined(text: str | View, at: int) -> View | None:
     Args:
         text: A text, or a view of one; places in what is returned are then those of its original.
         at: Where in it the secret begins.
+        back: Lines before that of `at` may be part of it too.
     """
     text, base = (text.text, text) if isinstance(text, View) else (text, None)
     low, high = max(0, at - _SPAN // 4), min(len(text), at + _SPAN)
     begin = text.rfind("\n", low, at) + 1 or low
     lines = [(begin, _line_end(text, begin, high))]
     cuts: list[tuple[int, int]] = []
-    while len(lines) <= _BEFORE and lines[0][0] - 1 > low:
+    while back and len(lines) <= _BEFORE and lines[0][0] - 1 > low:
         end = lines[0][0] - 1
         before = (text.rfind("\n", low, end) + 1 or low, end)
         cut = _cut(text, before, lines[0])

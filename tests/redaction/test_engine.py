@@ -183,6 +183,13 @@ def test_of_very_many_places_those_that_look_the_same_are_looked_at_once() -> No
     assert len(looked) < 12
 
 
+def test_a_line_of_words_above_a_broken_token_is_none_of_it() -> None:
+    """It was joined with the token's first line, in which no token began then: the second line stayed."""
+    secret = token("broken")
+    text = f"here is the one that I got from the dashboard\n{secret[:30]}\n{secret[30:]}\nand more"
+    assert [(46, 46 + len(secret) + 1)] == [(span.start, span.end) for span in NATIVE.find(text)]
+
+
 def test_output_is_searched_for_the_surest_tokens() -> None:
     value = token()
     assert ["github-token"] == [rule for _, rule in NATIVE.leaks(f'{{"a":"{value}"}}'.encode())]

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 from functools import cache
+from typing import Any
 
 import fakes
 import pytest
 from redacting import looked, redactor
 
+from satchel.redaction import apart
 from satchel.redaction.engine import Engine
+from satchel.redaction.likely import secret_in
 from satchel.redaction.rules import builtin
 
 
@@ -144,3 +147,29 @@ def test_a_quote_keeps_its_backslash() -> None:
 )
 def test_what_a_shell_hands_on_is_no_value_where_it_says_none(text: str) -> None:
     assert [] == engine().find(text)
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_a_value_that_is_said_over_and_over_is_found_each_time(place: str) -> None:
+    """Of very many places with the same around them all but the first were taken for nothing where the value stood apart."""
+    text = fakes.filled(place, seed=place)
+    values = {text[span.start : span.end] for span in engine().find(text)}
+    clean = redactor().clean("\n\n".join([text] * 70))
+    assert [] == [value for value in values if value in clean]
+
+
+def test_a_table_is_gone_through_to_its_end_and_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each head was looked for values below it, so that a table of heads took hours, and no more than 1,000 rows were."""
+    judged: list[int] = []
+
+    def counted(text: str, start: int, *further: Any, **options: Any) -> Any:
+        judged.append(start)
+        return secret_in(text, start, *further, **options)
+
+    monkeypatch.setattr(apart, "secret_in", counted)
+    rows = [f"north,{fakes.filled('{an:24}', seed=str(number))}" for number in range(1200)]
+    text = "name,api_token\n" + "\n".join(rows) + "\n"
+    assert len(rows) == len(engine().find(text))
+    judged.clear()
+    engine().find("".join(f"name,api_token\n{row}\n" for row in rows))
+    assert len(judged) <= 2 * len(rows)

@@ -70,6 +70,21 @@ def test_values_that_overlap_are_all_found() -> None:
     assert [(0, 12), (6, 18)] == [(hit.start, hit.end) for hit in registry.find("abcdefghijklmnopqr")]
 
 
+@pytest.mark.parametrize("native", [True, False])
+def test_a_broken_value_is_found_though_what_is_left_of_it_was_found_by_itself(native: bool) -> None:
+    """Where a rule took the first line of a token for a token, the rest of it stayed though the whole of it was known."""
+    value = "Qx7mKp2Rt9Lw4Zs8YbVn3Hc6Jd"
+    registry = Registry(native=native)
+    for found in (value, value[:20], value[4:], "another-value-00"):
+        registry.add(found, "kelp", STRONG)
+    text = f"it is {value[:20]}\n{value[20:]} and another-value-00"
+
+    hits = registry.find_disguised(text, registry.find(text))
+
+    assert [(6, 6 + len(value) + 1)] == [(hit.start, hit.end) for hit in hits if hit.value == value]
+    assert [] == registry.find_disguised(f"{value}\nand\n{value}", registry.find(f"{value}\nand\n{value}"))
+
+
 SIGNS = st.sampled_from("ab12-. ")
 
 
