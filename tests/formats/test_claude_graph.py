@@ -246,7 +246,12 @@ def test_long_lines_are_understood_as_short_ones(file: Path, long: bool, last: t
 def test_long_lines_of_tools_are_not_parsed_to_look_a_transcript_over(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Those whose output is a list of texts, or has an id of its own, were: twice as many as had to be."""
     parsed: list[bytes] = []
-    monkeypatch.setattr(plan, "loads_quick", lambda line: parsed.append(line) or json.loads(line))
+
+    def kept(line: bytes) -> Any:
+        parsed.append(line)
+        return json.loads(line)
+
+    monkeypatch.setattr(plan, "loads_quick", kept)
     log = Log()
     log.user("Go.")
     log.call("Read", "toolu_1")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import io
 import json
+import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -82,13 +83,13 @@ def test_a_small_log_is_opened_once_to_be_listed(tmp_path: Path, monkeypatch: py
         name = f"{session}.jsonl" if agent is claude_lines else codex_lines.name(session)
         agent.written(tmp_path / name, _long_log(agent.Log, session, lines=2))
     opened: list[Path] = []
-    usual = log_lines.os.open
+    usual: Any = os.open
 
-    def counted(path: Any, *more: Any) -> int:
+    def counted(path: Any, *more: Any) -> Any:
         opened.append(path)
         return usual(path, *more)
 
-    monkeypatch.setattr(log_lines.os, "open", counted)
+    monkeypatch.setattr(os, "open", counted)
     with agent.opened(tmp_path)[0] as store:
         found = list(store.sessions(counts=False))
 
