@@ -26,9 +26,12 @@ from satchel.formats.model import (
     ToolResult,
     Unknown,
 )
+from satchel.frozen import maker
 from satchel.jsontext import RawText, loads
 
 __all__ = ["author_of", "calls_of", "decode", "parts_of", "typed_text"]
+
+_made, _call = maker(Message), maker(ToolCall)
 
 # ---------------------------------------------------------------------------------------------------------- who wrote it
 
@@ -133,7 +136,7 @@ def decode(record: Record) -> Message | Note:
     known = {
         k: row[k] for k in ("finish_reason", "token_count", "effect_disposition", "platform_message_id") if row.get(k) is not None
     }
-    return Message(
+    return _made(
         role=role,
         author=author,
         blocks=blocks,
@@ -215,5 +218,5 @@ def calls_of(value: Any) -> list[Block]:
         if isinstance(arguments, str):
             arguments = _maybe_json(arguments) if arguments.lstrip()[:1] in ("{", "[") else arguments
         identity = call.get("id") or call.get("call_id")
-        blocks.append(ToolCall(text_of(identity), body["name"], arguments, text_of(call.get("type")) or "function"))
+        blocks.append(_call(text_of(identity), body["name"], arguments, text_of(call.get("type")) or "function"))
     return blocks

@@ -11,7 +11,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, Protocol, Self, TypeVar
@@ -225,6 +225,7 @@ def _copy(files: Iterable[Path], root: Path, to: Path) -> None:
 
 # ---------------------------------------------------------------------------------------------------------- counting
 
+_EPOCH = datetime(1970, 1, 1)
 _MILLISECONDS = 1e11
 """Numbers from here on count milliseconds, and did so since 1973."""
 
@@ -239,7 +240,7 @@ def second(value: Any, *, least: float = _MILLISECONDS) -> float | None:
     if isinstance(value, str):
         try:
             moment = datetime.fromisoformat(value)
-            return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+            return moment.timestamp() if moment.tzinfo else (moment - _EPOCH).total_seconds()
         except (ValueError, OverflowError):
             return None
     if type(value) in (int, float) and least < value < 1e15:

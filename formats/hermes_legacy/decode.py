@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import lru_cache
 from typing import Any
 
@@ -13,9 +13,12 @@ from satchel.formats.hermes_decode import author_of, calls_of, parts_of, typed_t
 from satchel.formats.hermes_rows import JSON_PREFIX, decode_content, is_summary, number, state_of, text_of
 from satchel.formats.log_lines import LINE
 from satchel.formats.model import Author, Block, Entry, Message, Note, Text, Thinking, ToolResult, Unknown
+from satchel.frozen import maker
 
 __all__ = ["decode", "moment", "pending_texts"]
 
+_made, _note, _result, _text = maker(Message), maker(Note), maker(ToolResult), maker(Text)
+_EPOCH = datetime(1970, 1, 1)
 _LATEST = 253_402_300_800
 # Milliseconds count from here on: as seconds it would be the year 5138.
 _MILLIS = 100_000_000_000
@@ -47,7 +50,7 @@ def moment(value: Any) -> float | None:
 def _from_text(text: str) -> float | None:
     try:
         found = datetime.fromisoformat(text.strip())
-        return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
+        return found.timestamp() if found.tzinfo else (found - _EPOCH).total_seconds()
     except (ValueError, OverflowError, OSError):
         pass
     try:
@@ -61,17 +64,17 @@ def decode(records: Iterable[Record]) -> Iterator[Entry]:
     for record in records:
         data = record.data
         if record.kind != LINE:
-            yield Note(kind=record.kind, data=data, records=(record,))
+            yield _note(kind=record.kind, data=data, records=(record,))
         elif not isinstance(data, dict):
-            yield Note(kind="damaged" if data is None else "unknown", data=data, records=(record,))
+            yield _note(kind="damaged" if data is None else "unknown", data=data, records=(record,))
         elif data.get("role") == "session_meta":
-            yield Note(kind="session_meta", data=data, time=moment(data.get("timestamp")), records=(record,))
+            yield _note(kind="session_meta", data=data, time=moment(data.get("timestamp")), records=(record,))
         elif "role" in data or "content" in data:
             yield _message(data, record)
         elif (texts := pending_texts(data)) is not None:
             yield _pending(data, texts, record)
         else:
-            yield Note(kind="unknown", data=data, time=moment(data.get("timestamp")), records=(record,))
+            yield _note(kind="unknown", data=data, time=moment(data.get("timestamp")), records=(record,))
 
 
 def _message(data: Mapping[str, Any], record: Record) -> Message:
@@ -88,13 +91,13 @@ def _message(data: Mapping[str, Any], record: Record) -> Message:
         content = _without_thoughts(content, blocks)
     if author == "tool":
         name = get("tool_name") or get("name")
-        blocks.append(ToolResult(text_of(get("tool_call_id")), text_of(name), parts_of(content)))
+        blocks.append(_result(text_of(get("tool_call_id")), text_of(name), parts_of(content)))
     elif type(content) is not str:
         blocks += parts_of(content)
     elif author == "person":
         blocks += typed_text(content)
     elif content:
-        blocks.append(Text(content))
+        blocks.append(_text(content))
     if (calls := get("tool_calls")) is not None:
         blocks += calls_of(_json(calls) if isinstance(calls, str) else calls)
     extra: dict[str, Any] = {}
@@ -109,7 +112,7 @@ def _message(data: Mapping[str, Any], record: Record) -> Message:
         extra["summary"] = True
     if author == "person" and blocks and all(isinstance(b, Text) and b.injected for b in blocks):
         author = "harness"
-    return Message(
+    return _made(
         role=role,
         author=author,
         blocks=blocks,
@@ -190,10 +193,10 @@ def pending_texts(data: Any) -> list[str] | None:
 def _pending(data: Mapping[str, Any], texts: list[str], record: Record) -> Entry:
     time = moment(data.get("ts"))
     if not any(texts):
-        return Note(kind="pending", data=data, time=time, records=(record,))
+        return _note(kind="pending", data=data, time=time, records=(record,))
     inside = data.get("data")
     identity = text_of(inside.get("message_id")) if isinstance(inside, dict) else None
-    return Message(
+    return _made(
         role="user",
         author="person",
         blocks=[block for text in texts if text for block in typed_text(text)],

@@ -118,6 +118,20 @@ class Bench:
             sys.exit(f"the export of {store.name} ended with status {run.code}")
         return path
 
+    def logs(self) -> list[tuple[str, str]]:
+        """Return the trees of logs to read, with the names of their readers; one is made where none is given."""
+        given = self._given
+        if given.logs:
+            return [(reader, str(Path(path).resolve())) for reader, _, path in (each.partition("=") for each in given.logs)]
+        path = BUILD / "logs" / f"{_edition('logs.py')}-mb-{given.mb:g}-seed-{given.seed}"
+        if not path.exists():
+            part = path.with_name("part")
+            shutil.rmtree(part, ignore_errors=True)
+            arguments = ["make", str(part), "--mb", f"{given.mb:g}", "--seed", str(given.seed)]
+            subprocess.run([sys.executable, str(HERE / "logs.py"), *arguments], check=True, stdout=subprocess.DEVNULL)
+            part.rename(path)
+        return [("claude", str(path))]
+
     # -- commands
 
     def export(self, store: Store, path: Path) -> list[str]:
@@ -276,6 +290,13 @@ def _verify(bench: Bench, job: str, options: list[str]) -> Iterator[dict[str, An
     yield bench.compare(job, ours, [openssl, "dgst", "-sha256", str(path)], names=names)
 
 
+def logs(bench: Bench) -> Iterator[dict[str, Any]]:
+    """Read logs to entries, against a plain loop that makes JSON of their lines. Both read all of them three times."""
+    for reader, path in bench.logs():
+        ours, other = ([str(bench.python), str(HERE / "logs.py"), *what] for what in (["entries", reader, path], ["lines", path]))
+        yield bench.compare("logs", ours, other, names=(f"entries of {reader}", "orjson.loads of each line"))
+
+
 def help_(bench: Bench) -> Iterator[dict[str, Any]]:
     """Start-up."""
     ours, other = [str(bench.satchel), "--help"], [str(bench.python), "-c", "pass"]
@@ -327,6 +348,7 @@ JOBS: dict[str, Callable[[Bench], Iterator[dict[str, Any]]]] = {
     "hostile": hostile,
     "verify": verify,
     "content": content,
+    "logs": logs,
     "help": help_,
     "sizes": sizes,
     "big": big,
@@ -338,8 +360,7 @@ JOBS: dict[str, Callable[[Bench], Iterator[dict[str, Any]]]] = {
 
 def made(arguments: list[str]) -> Store:
     """Make a store, or take the one that was made with these arguments before."""
-    edition = next(line for line in (HERE / "store.py").read_text("utf-8").splitlines() if line.startswith("EDITION"))
-    name = "-".join([edition.split()[-1], *(word.lstrip("-") for word in arguments)])
+    name = "-".join([_edition("store.py"), *(word.lstrip("-") for word in arguments)])
     path = BUILD / "stores" / name / "state.db"
     if not path.exists():
         print(f"making a store: {' '.join(arguments)}", flush=True)
@@ -348,6 +369,11 @@ def made(arguments: list[str]) -> Store:
         subprocess.run([sys.executable, str(HERE / "store.py"), str(part), *options], check=True, stdout=subprocess.DEVNULL)
         part.rename(path)
     return Store(path, " ".join(arguments).replace("--", ""), {})
+
+
+def _edition(script: str) -> str:
+    """Return what goes up when a script makes other inputs of the same arguments."""
+    return next(line for line in (HERE / script).read_text("utf-8").splitlines() if line.startswith("EDITION")).split()[-1]
 
 
 def _look(path: Path) -> dict[str, Any]:
@@ -432,6 +458,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--search", action="store_true", help="fill the search tables of the stores that are made")
     parser.add_argument("--message-mb", type=float, default=200, help="size of the message of the job big (default 200)")
     parser.add_argument("--db", action="append", help="a store to read instead; a second one is the larger of the job sizes")
+    parser.add_argument("--logs", action="append", metavar="READER=PATH", help="logs to read in the job logs, as claude=~/copy")
     parser.add_argument("--hermes", help="the hermes command to compare with (default: beside the Python in SATCHEL_PEER_HERMES)")
     parser.add_argument("--python", help="the Python of an environment that has satchel, to be measured as it is")
     parser.add_argument("--no-record", action="store_true", help="add no line to docs/benchmarks/")
