@@ -21,6 +21,7 @@ __all__ = [
     "RawText",
     "canonical",
     "dumps",
+    "indented",
     "is_plain",
     "loads",
     "loads_common",
@@ -151,6 +152,14 @@ def dumps(value: Any) -> bytes:
         return one_line(orjson.dumps(value))
     except (TypeError, RecursionError):
         return one_line(_written(value, sort=False, exact=False))
+
+
+def indented(value: Any) -> str:
+    """Write a value as JSON for people, two blanks a level, or compact where it is nested too deeply. Raises JsonError."""
+    try:
+        return orjson.dumps(value, option=orjson.OPT_INDENT_2).decode()
+    except (TypeError, RecursionError):
+        return dumps(value).decode()
 
 
 # Characters that some readers of JSON Lines, Python's str.splitlines among them, take for the end of a line.
