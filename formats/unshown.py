@@ -17,30 +17,11 @@ from satchel.formats.model import Attachment, Block, Entry, Image, Note, Text, T
 __all__ = ["Unshown"]
 
 # Columns of a message's row that its blocks, or the line above them, say; and what they say of it in numbers or by a mark.
-_COLUMNS = frozenset(
-    [
-        "id",
-        "session_id",
-        "role",
-        "content",
-        "tool_calls",
-        "tool_call_id",
-        "tool_name",
-        "timestamp",
-        "reasoning",
-        "reasoning_content",
-        "codex_message_items",
-        "active",
-        "compacted",
-        "observed",
-        "display_kind",
-        "author",
-        "sidechain",
-        "finish_reason",
-        "model",
-        "_compressed_summary",
-    ]
-)
+_COLUMNS = {
+    *("id", "session_id", "role", "content", "tool_calls", "tool_call_id", "tool_name", "timestamp", "finish_reason", "model"),
+    *("reasoning", "reasoning_content", "codex_message_items", "active", "compacted", "observed", "display_kind"),
+    *("author", "sidechain", "_compressed_summary"),
+}
 _DEEP = 200
 
 
