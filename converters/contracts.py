@@ -386,6 +386,10 @@ class SessionView(Protocol):
         """Yield the agent's own records of a segment; None where there are none."""
         ...
 
+    def kin(self) -> tuple[SessionInfo | None, Sequence[SessionInfo]]:
+        """Return the session this one came from and those that came from it, as far as the same run writes them."""
+        ...
+
 
 @runtime_checkable
 class Contents(Protocol):
@@ -416,7 +420,11 @@ class Export(Protocol):
 
 
 class Writer(Protocol):
-    """A format that can be written. `layout` says what one export is: one file, or a directory of files."""
+    """
+    A format that can be written. `layout` says what one export is: one file, or a directory of files.
+
+    Where the options decide that, a function `layout_of(options)` says it instead.
+    """
 
     name: str
 

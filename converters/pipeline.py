@@ -37,7 +37,7 @@ from satchel.lineage import Families
 from satchel.manifest.manifest import ManifestWriter
 from satchel.manifest.target import DirectoryTarget, FileTarget, PipeTarget
 from satchel.selection import Selection, Tally, select
-from satchel.session_views import View
+from satchel.session_views import Family, View
 from satchel.sources import Source, open_all, spare
 
 if TYPE_CHECKING:
@@ -286,7 +286,7 @@ class _Run:
         outcome = self.outcome
         target: FileTarget | DirectoryTarget | PipeTarget
         if isinstance(output, str | os.PathLike):
-            target = _target(os.fspath(output), self._writer.layout, force=force, listen=self._listen)
+            target = _target(os.fspath(output), self._layout(), force=force, listen=self._listen)
             target.examine = examine
             if isinstance(target, FileTarget) and not manifest:
                 target.check()
@@ -320,8 +320,10 @@ class _Run:
                         if gated is not None:
                             gated.settle()
                         self._learn(item.store, family)
+                        kin = Family(item.store, family)
                         for segments in family:
-                            view = View(item.store, segments, self._redactor, agent=item.agents.get(segments[-1]))
+                            agent = item.agents.get(segments[-1])
+                            view = View(item.store, segments, self._redactor, agent=agent, family=kin)
                             self._listen(SessionStarted(view.ids[-1]))
                             before = self._listen.lost
                             if gate is not None:
@@ -340,6 +342,11 @@ class _Run:
 
     _lost_in_sessions = 0
     _gate: Gate | None = None
+
+    def _layout(self) -> str:
+        """Return what an export is: one file or many."""
+        of = getattr(self._writer, "layout_of", None)
+        return str(of(self._options)) if of is not None else self._writer.layout
 
     def _tell_doubles(self, plans: list[Plan]) -> None:
         """Say which sessions are in more than one of the stores: both are written, as it is not known which one is right."""

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from satchel.formats.log_lines import LogFile
     from satchel.formats.model import Entry
 
-__all__ = ["View"]
+__all__ = ["Family", "View"]
 
 
 class View:
@@ -31,8 +31,17 @@ class View:
     who wrote the session.
     """
 
-    def __init__(self, store: Store, ids: Sequence[str], redactor: Redactor | None, *, agent: str | None = None) -> None:
+    def __init__(
+        self,
+        store: Store,
+        ids: Sequence[str],
+        redactor: Redactor | None,
+        *,
+        agent: str | None = None,
+        family: Family | None = None,
+    ) -> None:
         self._store = store
+        self._family = family
         self.agent = store.agent if agent is None else agent if redactor is None else redactor.text(agent)
         self._redactor = redactor
         self._ids = ids
@@ -95,6 +104,14 @@ class View:
             content.add(record)
             yield record
         self.digests[at] = (source.hexdigest(), content.hexdigest())
+
+    def kin(self) -> tuple[SessionInfo | None, Sequence[SessionInfo]]:
+        """Return the session this one came from and those that came from it, as far as the same run writes them."""
+        if self._family is None:
+            return None, ()
+        parent, children = self._family.around(self._ids)
+        redactor = self._redactor
+        return parent and _redacted(parent, redactor), [_redacted(child, redactor) for child in children]
 
     def _applied(self, segment: int, records: Iterator[Record]) -> Iterator[Record]:
         """Yield records of a segment, redacted."""
@@ -167,6 +184,35 @@ class View:
             return self.records(segment)
         kept = self._store.native(self._ids[segment]) if _has_origins(self._store) else None
         return kept if kept is None or self._redactor is None else self._applied(segment, kept)
+
+
+class Family:
+    """The sessions of one family that a run writes: who came from whom is looked up when it is first asked."""
+
+    def __init__(self, store: Store, members: Sequence[Sequence[str]]) -> None:
+        self._store = store
+        self._members = members
+        self._found: tuple[dict[str, SessionInfo], dict[str, list[SessionInfo]]] | None = None
+
+    def around(self, ids: Sequence[str]) -> tuple[SessionInfo | None, list[SessionInfo]]:
+        """Return the parent and the children of the item that has these segments."""
+        if len(self._members) < 2:
+            return None, []
+        if self._found is None:
+            by_id: dict[str, SessionInfo] = {}
+            by_parent: dict[str, list[SessionInfo]] = {}
+            for segments in self._members:
+                tip = self._store.session(segments[-1], counts=False)
+                by_id |= dict.fromkeys(segments, tip)
+                parent = tip.parent if len(segments) == 1 else self._store.session(segments[0], counts=False).parent
+                if parent is not None:
+                    by_parent.setdefault(parent, []).append(tip)
+            self._found = by_id, by_parent
+        by_id, by_parent = self._found
+        own = set(ids)
+        above = self._store.session(ids[0], counts=False).parent
+        parent_info = by_id.get(above) if above is not None and above not in own else None
+        return parent_info, [child for one in ids for child in by_parent.get(one, ()) if child.id not in own]
 
 
 def _taken(records: Iterator[Record], digest: ContentDigest) -> Iterator[Record]:

@@ -7,12 +7,12 @@ Messages are written as they are read, so memory holds one message and not a ses
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from types import TracebackType
-from typing import IO, TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from satchel.contracts import Export, Record, SessionView, Stream, Target, Written
-from satchel.errors import TargetError, UsageError
+from satchel.errors import UsageError
 from satchel.events import Listener
 from satchel.formats.carried import copies
 from satchel.formats.hermes_rows import (
@@ -27,6 +27,7 @@ from satchel.formats.hermes_rows import (
 )
 from satchel.formats.jsonl.native import write_native
 from satchel.formats.jsonl.record import FEATURES, KNOWN_TABLES, RESERVED, TABLE_KEYS, VERSION, pointer
+from satchel.formats.spool import Spool
 from satchel.jsontext import dumps, verbatim
 
 if TYPE_CHECKING:
@@ -39,7 +40,6 @@ layout: Literal["file"] = "file"
 suffix = ".jsonl"
 file_name = "sessions.jsonl"
 
-_SPOOL = 2 << 20
 _BATCH = 1 << 18
 _NEVER = float("-inf")
 _KEY_AND_VALUE = {"key", "value"}
@@ -144,9 +144,9 @@ class _Line:
         self._out = out
         self._put = out.put
         self._raw = raw
-        self._hidden = _Spool()
-        self._carried = _Spool()
-        self._exact = _Spool()
+        self._hidden = Spool()
+        self._carried = Spool()
+        self._exact = Spool()
         self._shown = 0
         self._time = _NEVER
         self._copies = 0
@@ -379,53 +379,3 @@ def _read_facts(records: Iterator[Record]) -> tuple[_Facts, Record | None]:
         else:
             facts.others.append(record)
     return facts, None
-
-
-class _Spool:
-    """Items that wait for their turn: in memory up to a bound, then in an unnamed temporary file."""
-
-    def __init__(self) -> None:
-        self.items = 0
-        self._waiting: list[bytes] = []
-        self._bytes = 0
-        self._file: IO[bytes] | None = None
-
-    def add(self, item: bytes) -> None:
-        self.items += 1
-        self._waiting.append(item)
-        self._bytes += len(item)
-        if self._bytes > _SPOOL or self._file is not None:
-            import tempfile
-
-            try:
-                # From here on nothing waits: long-lived items between others would leave holes in memory.
-                self._file = self._file or tempfile.TemporaryFile(prefix="satchel-")  # noqa: SIM115
-                for waiting in self._waiting:
-                    self._file.write(b"%d\n" % len(waiting))
-                    self._file.write(waiting)
-            except OSError as error:
-                folder = tempfile.gettempdir()
-                raise TargetError(
-                    f"temporary files can't be written to {folder}: {error.strerror}; set TMPDIR", subject=folder
-                ) from error
-            self._waiting.clear()
-
-    def pour(self, put: Callable[[bytes], object], between: bytes) -> None:
-        """Give every item to `put`, in order."""
-        first = True
-        for item in self._all():
-            if not first:
-                put(between)
-            first = False
-            put(item)
-
-    def _all(self) -> Iterator[bytes]:
-        if self._file is not None:
-            self._file.seek(0)
-            while size := self._file.readline():
-                yield self._file.read(int(size))
-        yield from self._waiting
-
-    def close(self) -> None:
-        if self._file is not None:
-            self._file.close()

@@ -1,0 +1,1 @@
+"""Markdown and Quarto documents: written for people, and so that nothing in a transcript can break them."""

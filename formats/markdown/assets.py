@@ -1,0 +1,63 @@
+"""Pictures of a document: files beside it, data inside it, or a line that says what was there."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+from collections.abc import Callable
+from typing import Literal
+
+from satchel.contracts import Target
+from satchel.formats.markdown.literal import escaped
+from satchel.formats.model import Image
+from satchel.formats.turns import size
+
+__all__ = ["HOW", "Assets"]
+
+HOW = ("files", "data", "none")
+_FOLDER = "assets"
+# What a picture begins with: only these are shown, whatever it says of itself.
+_KINDS = (
+    (b"\x89PNG\r\n\x1a\n", "png", "image/png"),
+    (b"\xff\xd8\xff", "jpg", "image/jpeg"),
+    (b"GIF8", "gif", "image/gif"),
+    (b"RIFF", "webp", "image/webp"),
+)
+
+
+class Assets:
+    """Writes each picture once in a run, under the name of what is in it."""
+
+    def __init__(self, target: Target, how: Literal["files", "data", "none"], lost: Callable[[str], object]) -> None:
+        self._target = target
+        self._how = how
+        self._lost = lost
+        self._written: set[bytes] = set()
+
+    def shown(self, image: Image) -> str:
+        """Return the Markdown that stands for a picture."""
+        if image.data is None:
+            # What is loaded from elsewhere tells elsewhere that it is looked at.
+            return f"\\[image: {escaped(image.url or image.media_type or 'without data', 2000)}\\]"
+        try:
+            data = base64.b64decode(image.data, validate=False)
+        except (binascii.Error, ValueError):
+            self._lost("images that are not base64")
+            return f"\\[image: {escaped(image.media_type or 'unknown')}, not readable\\]"
+        digest = hashlib.sha256(data)
+        kind = next(((suffix, media) for magic, suffix, media in _KINDS if data.startswith(magic)), None)
+        label = f"image: {escaped(image.media_type or 'unknown', 60)}, {size(len(data))}, sha256 {digest.hexdigest()}"
+        if kind is None or self._how == "none":
+            self._lost("images left out")
+            return f"\\[{label}\\]"
+        suffix, media = kind
+        if self._how == "data":
+            return f"![{label[:200]}](data:{media};base64,{base64.b64encode(data).decode()})"
+        name = f"{_FOLDER}/{digest.hexdigest()[:32]}.{suffix}"
+        if digest.digest() not in self._written:
+            self._written.add(digest.digest())
+            stream = self._target.stream(name)
+            stream.write(data)
+            self._target.finish(stream)
+        return f"![{label}]({name})"
