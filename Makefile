@@ -18,6 +18,7 @@ TEICH_VERSION = 0.3.6
 READERS = build/peers/readers
 CLAUDE_CODE_LOG_VERSION = 1.7.0
 AGENTSVIEW_VERSION = 0.46.1
+PANDOC_VERSION = 1.17
 
 .PHONY: help demo test lint interop bench clean
 
@@ -25,7 +26,7 @@ help:
 	@echo "make demo     try satchel on your Hermes store, or on a bundled sample"
 	@echo "make test     run the tests"
 	@echo "make lint     run the linter, the formatter's check and both type checkers"
-	@echo "make interop  run the tests against real programs (hermes-agent, datasets, claude-code-log, agentsview)"
+	@echo "make interop  run the tests against real programs (hermes-agent, datasets, claude-code-log, agentsview, pandoc)"
 	@echo "make bench    measure speed and memory"
 	@echo "make clean    remove what the others made (satchel-demo/ stays: it may hold your sessions)"
 
@@ -88,14 +89,15 @@ $(DATASETS)/.$(DATASETS_VERSION)-$(TEICH_VERSION): | $(PY)
 	$(DATASETS)/bin/python $(PIP) datasets==$(DATASETS_VERSION) teich==$(TEICH_VERSION)
 	@touch $@
 
-$(READERS)/.$(CLAUDE_CODE_LOG_VERSION)-$(AGENTSVIEW_VERSION): | $(PY)
+$(READERS)/.$(CLAUDE_CODE_LOG_VERSION)-$(AGENTSVIEW_VERSION)-$(PANDOC_VERSION): | $(PY)
 	$(PY) -m venv $(READERS)
-	$(READERS)/bin/python $(PIP) claude-code-log==$(CLAUDE_CODE_LOG_VERSION) agentsview==$(AGENTSVIEW_VERSION)
+	$(READERS)/bin/python $(PIP) claude-code-log==$(CLAUDE_CODE_LOG_VERSION) agentsview==$(AGENTSVIEW_VERSION) \
+		pypandoc_binary==$(PANDOC_VERSION)
 	@touch $@
 
 # Without SATCHEL_INTEROP=required these tests skip where a program is missing.
 interop: $(VENV)/.test $(HERMES)/.$(HERMES_VERSION) $(DATASETS)/.$(DATASETS_VERSION)-$(TEICH_VERSION) \
-		$(READERS)/.$(CLAUDE_CODE_LOG_VERSION)-$(AGENTSVIEW_VERSION)
+		$(READERS)/.$(CLAUDE_CODE_LOG_VERSION)-$(AGENTSVIEW_VERSION)-$(PANDOC_VERSION)
 	SATCHEL_INTEROP=required \
 	SATCHEL_PEER_HERMES="$(CURDIR)/$(HERMES)/bin/python" \
 	SATCHEL_PEER_DATASETS="$(CURDIR)/$(DATASETS)/bin/python" \

@@ -32,6 +32,7 @@ __all__ = [
     "Gate",
     "Gated",
     "GatedTarget",
+    "Kindred",
     "Lineage",
     "Naming",
     "Origins",
@@ -41,6 +42,7 @@ __all__ = [
     "Scoped",
     "SessionInfo",
     "SessionView",
+    "Sharing",
     "Store",
     "Stream",
     "Target",
@@ -48,6 +50,7 @@ __all__ = [
     "Usage",
     "Writer",
     "Written",
+    "share",
 ]
 
 Dialect = str
@@ -309,6 +312,25 @@ class Stream(Protocol):
     def write(self, data: bytes, /) -> object: ...
 
 
+@runtime_checkable
+class Sharing(Protocol):
+    """What a target can do that outlasts a run: hold files that several runs, or sessions, have in common."""
+
+    def whole(self, name: str, data: bytes, /) -> None:
+        """Write a file at once; one that is there already with these bytes stays."""
+        ...
+
+
+def share(target: Target, name: str, data: bytes) -> None:
+    """Write a file at once that several runs may have in common. Raises what the target raises."""
+    if isinstance(target, Sharing):
+        target.whole(name, data)
+        return
+    stream = target.stream(name)
+    stream.write(data)
+    target.finish(stream)
+
+
 class Target(Protocol):
     """Where output goes. Writers never open files: they ask the target for streams by relative name."""
 
@@ -385,6 +407,11 @@ class SessionView(Protocol):
     def native(self, segment: int = -1, /) -> Iterator[Record] | None:
         """Yield the agent's own records of a segment; None where there are none."""
         ...
+
+
+@runtime_checkable
+class Kindred(Protocol):
+    """What a view of a session can do that knows of others: say which are its relatives."""
 
     def kin(self) -> tuple[SessionInfo | None, Sequence[SessionInfo]]:
         """Return the session this one came from and those that came from it, as far as the same run writes them."""

@@ -202,6 +202,7 @@ def export(
     manifest: bool = True,
     force: bool = False,
     ended_only: bool | None = None,
+    unfiltered: bool = True,
     version: str = "",
     stamp: str | None = None,
     listen: Listener = ignore,
@@ -215,6 +216,7 @@ def export(
         options: The writer's own options.
         examine: Looks at files, given by name and path, before they get their final names, and raises to prevent that.
         ended_only: Leave live sessions out; by default when the selection narrows and does not ask for them.
+        unfiltered: Take several sessions though the selection narrows nothing.
         stamp: Time of the run for the manifest's header; None keeps the output free of any clock.
 
     Raises:
@@ -231,6 +233,11 @@ def export(
             with ExitStack() as stack:
                 stores = list(open_all(stack, sources, listen=counting, private=attempt == _TRIES))
                 plans = plan(stores, selection, ended_only=only_ended, lineage=lineage, tally=run.outcome.tally)
+                if not unfiltered and not selection.narrows and sum(map(len, plans)) > 1:
+                    raise UsageError(
+                        f"the format {format} writes a file a session, and there are {sum(map(len, plans)):,}: say which, with a "
+                        "filter such as --newer-than 30d or --session-id ID; --after 2000-01-01 takes all"
+                    )
                 if any(map(len, plans)):
                     run.write(plans, output, manifest=manifest, force=force, version=version, stamp=stamp, examine=examine)
                 else:

@@ -33,6 +33,10 @@ _SECONDS = {
 _FIRST = -62_135_596_800
 _LAST = 253_402_300_800
 
+_dates: dict[int, str] = {}
+"""By the number of days since the epoch: a session's messages are of few days."""
+_MOST_DATES = 1000
+
 
 def parse_moment(text: str, *, now: float, name: str) -> float:
     """
@@ -90,13 +94,19 @@ def iso_utc(seconds: object, *, whole: bool = False) -> str:
     micros = 0 if whole else round((seconds - full) * 1e6)
     if micros == 1_000_000:
         full, micros = full + 1, 0
-    try:
-        year, month, day, hour, minute, second = time.gmtime(full)[:6]
-    except (ValueError, OverflowError, OSError):
-        return ""
-    if year > 9999:
-        return ""
-    text = f"{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}"
+    day, left = divmod(full, 86400)
+    date = _dates.get(day)
+    if date is None:
+        try:
+            year, month, of_month = time.gmtime(full)[:3]
+        except (ValueError, OverflowError, OSError):
+            return ""
+        if year > 9999:
+            return ""
+        if len(_dates) > _MOST_DATES:
+            _dates.clear()
+        date = _dates[day] = f"{year:04}-{month:02}-{of_month:02}"
+    text = f"{date}T{left // 3600:02}:{left // 60 % 60:02}:{left % 60:02}"
     return f"{text}Z" if whole else f"{text}.{micros:06}Z"
 
 

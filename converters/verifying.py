@@ -23,7 +23,11 @@ if TYPE_CHECKING:
 __all__ = ["Finding", "Report", "check", "compare_with_sources"]
 
 # Formats whose files can be read back to content digests, and what reads them.
-_READ_BACK = {"jsonl": "satchel.formats.jsonl.readback"}
+_READ_BACK = {
+    "jsonl": "satchel.formats.jsonl.readback",
+    "md": "satchel.formats.markdown.readback",
+    "qmd": "satchel.formats.markdown.readback",
+}
 
 
 def check(path: str | os.PathLike[str], *, content: bool = False, listen: Listener = ignore) -> Report:
@@ -126,7 +130,8 @@ def _differences(name: str, digests: Sequence[Any], wanted: Mapping[str, Any] | 
         yield Finding("content", name, f"{where} holds session {tip.session_id}, and {wanted.get('session_id')} is listed")
         return
     digest = wanted.get("content_digest")
-    if digest is not None and digest != lineage_digest([d.content_digest for d in digests]):
+    said = [d.content_digest for d in digests]
+    if digest is not None and None not in said and digest != lineage_digest(said):
         yield Finding("content", name, f"{where}: session {tip.session_id} does not say what it said when it was written")
     native = wanted.get("native_digest")
     if native is not None and native != tip.native_digest:

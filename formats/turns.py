@@ -55,7 +55,7 @@ def speaker(message: Message) -> str:
 
 def marks(message: Message) -> list[str]:
     """Return what sets a message apart from the others: "compacted", "rewound", "sidechain", "copied", "summary", "queued", …"""
-    found = [] if message.state == "live" else [message.state]
+    found: list[str] = [] if message.state == "live" else [message.state]
     extra = message.extra
     found += [mark for mark in ("copied", "summary", "queued", "blocked", "error") if extra.get(mark)]
     if extra.get("isCompactSummary") and "summary" not in found:
@@ -129,6 +129,10 @@ def json_text(value: Any) -> str:
 # ---------------------------------------------------------------------------------------------------------- texts
 
 _ODD = re.compile("\r\n?|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+_ORDINARY = bytes((9, 10, *range(0x20, 0x7F)))
+_ORDINARY_OR_BEYOND = bytes((*_ORDINARY, *range(0x80, 0x100)))
+# How the odd ones beyond ASCII begin in UTF-8; many others begin so, too.
+_MAY_BE_ODD = (b"\xc2", b"\xd8\x9c", b"\xe2\x80", b"\xe2\x81", b"\xed")
 _COLOURS = re.compile(
     "\x1b\\[[0-9;:?<=>!]*[ -/]*[@-~]|\x1b\\][^\x07\x1b]*(?:\x07|\x1b\\\\)|\x1b[()*+][0-9A-Za-z]|\x1b[=>78cDEHMNOZ]"
 )
@@ -141,9 +145,13 @@ def visible(text: str) -> str:
     Control characters are shown by their pictures (`␀`, `␛`), marks of direction and line separators as `<U+202E>`, halves of
     surrogate pairs as U+FFFD. Tabs and `\\n` stay.
     """
-    if text.isascii() and text.isprintable():
-        return text
-    return _ODD.sub(_shown, text)
+    if text.isascii():
+        # What is left of a text without what may stay: nothing, mostly, and that is found out at the speed of memory.
+        return _ODD.sub(_shown, text) if text.encode().translate(None, _ORDINARY) else text
+    data = text.encode("utf-8", "surrogatepass")
+    if data.translate(None, _ORDINARY_OR_BEYOND) or any(mark in data for mark in _MAY_BE_ODD):
+        return _ODD.sub(_shown, text)
+    return text
 
 
 def _shown(match: re.Match[str]) -> str:
@@ -165,6 +173,8 @@ def without_colours(text: str) -> str:
 
 def line(text: str, most: int) -> str:
     """Return a text as one line of at most so many columns, safe to look at."""
+    if len(text) <= most and text.isascii() and text.isprintable():
+        return text.strip()
     return terminal_line(text, most)
 
 

@@ -12,14 +12,15 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from satchel.contracts import Record
+from satchel.formats.hermes_rows import JSON_PREFIX
 from satchel.formats.model import Attachment, Block, Entry, Image, Note, Text, Thinking, ToolCall, ToolResult, Unknown
 
 __all__ = ["Unshown"]
 
 # Columns of a message's row that its blocks, or the line above them, say; and what they say of it in numbers or by a mark.
 _COLUMNS = {
-    *("id", "session_id", "role", "content", "tool_calls", "tool_call_id", "tool_name", "timestamp", "finish_reason", "model"),
-    *("reasoning", "reasoning_content", "codex_message_items", "active", "compacted", "observed", "display_kind"),
+    *("id", "session_id", "role", "content", "tool_calls", "tool_call_id", "tool_name", "timestamp", "model"),
+    *("reasoning", "reasoning_content", "codex_message_items", "active", "compacted", "observed"),
     *("author", "sidechain", "_compressed_summary"),
 }
 _DEEP = 200
@@ -35,18 +36,20 @@ class Unshown:
     def __init__(self, shown: Callable[[Note], Iterable[str]] = lambda note: ()) -> None:
         self._shown = shown
         self._counts: Counter[str] = Counter()
+        self._skipped: Counter[str] = Counter()
         self._columns: dict[tuple[str, ...], tuple[str, ...]] = {}
 
-    def add(self, entry: Entry, *, left_out: Iterable[str] = ()) -> None:
-        """Take an entry that was shown; `left_out` names what of it was not, in the writer's own words."""
-        self._counts.update(left_out)
+    def add(self, entry: Entry) -> None:
+        """Take an entry that was shown."""
+        if self._skipped:
+            self._skipped.clear()
         if isinstance(entry, Note):
             self._note(entry)
             return
         said: set[str] | None = None
         for block in entry.blocks:
             if isinstance(block, ToolCall | ToolResult) and (block.id if isinstance(block, ToolCall) else block.call_id):
-                self._counts["ids of tool calls"] += 1
+                self._counts["ids and types of tool calls"] += 1
             elif isinstance(block, Thinking) and block.hidden:
                 self._counts["hidden reasoning"] += 1
         for record in entry.records:
@@ -54,13 +57,19 @@ class Unshown:
                 self._row(record)
             else:
                 if said is None:
-                    said = {entry.role, entry.author, *filter(None, (entry.id, entry.model, entry.stop_reason))}
+                    said = {entry.role, entry.author, *filter(None, (entry.id, entry.model))}
                     _gather(entry.blocks, said)
                 self._leaves(record.data, "", said, 0)
 
     def skip(self, what: str, number: int = 1) -> None:
         """Take note of what was left out, in the writer's own words."""
         self._counts[what] += number
+        self._skipped[what] += number
+
+    def restart(self) -> None:
+        """Forget what was left out of an entry since the last one was added: it is shown once more."""
+        self._counts.subtract(self._skipped)
+        self._skipped.clear()
 
     def losses(self) -> dict[str, int]:
         """Return how often each thing was not shown, by name."""
@@ -78,6 +87,9 @@ class Unshown:
 
     def _row(self, record: Record) -> None:
         row = record.data
+        content = row.get("content")
+        if type(content) is str and content.startswith(JSON_PREFIX):
+            self._counts["types of parts"] += 1
         columns = tuple(row)
         others = self._columns.get(columns)
         if others is None:

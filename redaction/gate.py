@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Iterable
 from typing import Protocol
 
-from satchel.contracts import Stream, Target
+from satchel.contracts import Stream, Target, share
 from satchel.errors import JsonError, RedactionError
 from satchel.jsontext import loads
 from satchel.redaction import media
@@ -241,6 +241,10 @@ class GatedTarget:
             self._target.finish(stream.inner)
         else:
             self._target.finish(stream)
+
+    def whole(self, name: str, data: bytes, /) -> None:
+        """Write a file at once, searched."""
+        share(self._target, name, self._gate.text(data, name))
 
     def settle(self) -> None:
         """Search and hand on what waits in every stream: another family comes. Raises RedactionError."""

@@ -18,6 +18,7 @@ from satchel.wording import argument, count
 __all__ = ["command"]
 
 _SHOWN = 100
+_DOCUMENTS = ("md", "qmd")
 
 
 @declare.command(
@@ -31,7 +32,20 @@ _SHOWN = 100
 @declare.option(
     "--only",
     metavar="user-prompts",
-    help="Just what people typed, one JSON line a prompt; goes to standard output without OUTPUT.",
+    help="Just what people typed: a JSON line a prompt, or with md a document; goes to standard output without OUTPUT.",
+)
+@declare.option(
+    "--detail",
+    choices=("full", "chat", "prompts"),
+    help="md, qmd: show everything, what people and models said, or what people typed. [full]",
+)
+@declare.option(
+    "--body",
+    choices=("rendered", "verbatim"),
+    help="md, qmd: keep texts as the Markdown they are, or show them letter by letter. [md: rendered, qmd: verbatim]",
+)
+@declare.option(
+    "--images", choices=("files", "data", "none"), help="md, qmd: pictures as files, inside the document, or not. [files]"
 )
 @declare.option(
     "--lineage",
@@ -62,6 +76,9 @@ def command(
     output: str | None,
     format_: str,
     only: str | None,
+    detail: str | None,
+    body: str | None,
+    images: str | None,
     lineage: str,
     raw: bool,
     redact: bool,
@@ -82,8 +99,9 @@ def command(
     Write sessions to OUTPUT: a file, a folder (an existing one, or a name that ends in /), or - for standard output.
 
     Without filters every session is written, live ones too; with filters only ended ones, unless --include-live or --session-id
-    asks for them. Where no session matches, nothing is written. A manifest with SHA-256 digests is written beside the output;
-    `satchel verify` checks it.
+    asks for them. md and qmd write a file a session into a folder, by default session-exports in Hermes' home, and take several
+    sessions only with a filter. Where no session matches, nothing is written. A manifest with SHA-256 digests is written beside
+    the output; `satchel verify` checks it.
     """
     from satchel import pipeline
     from satchel.sources import find
@@ -92,15 +110,22 @@ def command(
     selection = chosen(options)
     if only not in (None, "user-prompts"):
         raise UsageError(f"--only takes user-prompts, not {only!r}")
-    if only and format_ != "jsonl":
-        raise UsageError(f"--only user-prompts goes with the format jsonl, not {format_}")
+    if only and format_ not in ("jsonl", "md"):
+        raise UsageError(f"--only user-prompts goes with the formats jsonl and md, not {format_}")
+    shown = {name: value for name, value in (("detail", detail), ("body", body), ("images", images)) if value is not None}
+    if shown and (only or format_ not in _DOCUMENTS):
+        raise UsageError(f"--{next(iter(shown))} goes with the formats md and qmd, and not with --only")
     if raw and (only or format_ != "jsonl"):
         raise UsageError("--raw goes with the format jsonl, and not with --only")
     redact = _redacts(format_, redact, no_redact, wanted)
     if output is None and only:
         output = "-"
+    if output is None and format_ in _DOCUMENTS and not dry_run:
+        output = _usual_folder()
     if output is None and not dry_run:
         raise UsageError("name an OUTPUT: a file such as backup.jsonl, a folder such as backup/, or - for standard output")
+    if output == "-" and format_ in _DOCUMENTS and not only:
+        raise UsageError(f"the format {format_} writes a file a session: name a folder, not standard output")
     if output == "-" and as_json:
         raise UsageError("--json prints a summary on standard output, where the sessions go: name a file")
     if redact and output == "-" and wanted.get("verify_with"):
@@ -126,7 +151,8 @@ def command(
                 format=format_,
                 selection=selection,
                 lineage="logical" if lineage == "logical" else "single",
-                options=({"only": only} if only else {}) | ({"raw": True} if raw else {}),
+                options=({"only": only} if only else {}) | ({"raw": True} if raw else {}) | shown,
+                unfiltered=only is not None or format_ not in _DOCUMENTS,
                 redactor=use.redactor if use else None,
                 examine=use.examine if use else None,
                 manifest=not no_manifest,
@@ -164,6 +190,13 @@ def command(
         if use and outcome.sessions and use.searches:
             tell_removed(use.report, unit="session")
     return outcome.exit_code
+
+
+def _usual_folder() -> str:
+    """Return the folder that Hermes exports its documents to."""
+    from satchel.formats.hermes_state.homes import home
+
+    return os.path.join(home(os.environ), "session-exports", "")
 
 
 def _redacts(format_: str, redact: bool, no_redact: bool, wanted: dict[str, Any]) -> bool:

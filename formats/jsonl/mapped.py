@@ -74,10 +74,6 @@ class Mapped:
         """Yield nothing: rows are made."""
         yield from ()
 
-    def kin(self) -> tuple[SessionInfo | None, Sequence[SessionInfo]]:
-        """Return the session's relatives."""
-        return self._session.kin()
-
     def extent(self, path: Path) -> int | None:
         """Return None: there are no files."""
         return None

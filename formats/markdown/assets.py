@@ -8,7 +8,7 @@ import hashlib
 from collections.abc import Callable
 from typing import Literal
 
-from satchel.contracts import Target
+from satchel.contracts import Target, share
 from satchel.formats.markdown.literal import escaped
 from satchel.formats.model import Image
 from satchel.formats.turns import size
@@ -27,37 +27,34 @@ _KINDS = (
 
 
 class Assets:
-    """Writes each picture once in a run, under the name of what is in it."""
+    """Writes each picture once, under the name of what is in it."""
 
-    def __init__(self, target: Target, how: Literal["files", "data", "none"], lost: Callable[[str], object]) -> None:
+    def __init__(self, target: Target, how: Literal["files", "data", "none"]) -> None:
         self._target = target
         self._how = how
-        self._lost = lost
-        self._written: set[bytes] = set()
+        self._written: set[str] = set()
 
-    def shown(self, image: Image) -> str:
-        """Return the Markdown that stands for a picture."""
+    def shown(self, image: Image, lost: Callable[[str], object]) -> str:
+        """Return the Markdown that stands for a picture; `lost` hears of one that is not there."""
         if image.data is None:
             # What is loaded from elsewhere tells elsewhere that it is looked at.
             return f"\\[image: {escaped(image.url or image.media_type or 'without data', 2000)}\\]"
         try:
             data = base64.b64decode(image.data, validate=False)
         except (binascii.Error, ValueError):
-            self._lost("images that are not base64")
+            lost("images that are not base64")
             return f"\\[image: {escaped(image.media_type or 'unknown')}, not readable\\]"
         digest = hashlib.sha256(data)
         kind = next(((suffix, media) for magic, suffix, media in _KINDS if data.startswith(magic)), None)
         label = f"image: {escaped(image.media_type or 'unknown', 60)}, {size(len(data))}, sha256 {digest.hexdigest()}"
         if kind is None or self._how == "none":
-            self._lost("images left out")
+            lost("images left out")
             return f"\\[{label}\\]"
         suffix, media = kind
         if self._how == "data":
             return f"![{label[:200]}](data:{media};base64,{base64.b64encode(data).decode()})"
         name = f"{_FOLDER}/{digest.hexdigest()[:32]}.{suffix}"
-        if digest.digest() not in self._written:
-            self._written.add(digest.digest())
-            stream = self._target.stream(name)
-            stream.write(data)
-            self._target.finish(stream)
+        if name not in self._written:
+            self._written.add(name)
+            share(self._target, name, data)
         return f"![{label}]({name})"

@@ -7,10 +7,11 @@ What differs between Markdown and Quarto stands in a `Style`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from types import TracebackType
 from typing import Any, NamedTuple
 
-from satchel.contracts import SessionInfo, SessionView, Target, Written
+from satchel.contracts import Kindred, SessionInfo, SessionView, Target, Written
 from satchel.errors import UsageError
 from satchel.formats.carried import copies
 from satchel.formats.markdown import markers
@@ -49,13 +50,16 @@ from satchel.formats.unshown import Unshown
 from satchel.naming import file_name
 from satchel.timetext import iso_utc
 
-__all__ = ["DETAILS", "Documents", "Listed", "Style", "choices", "stamp"]
+__all__ = ["DETAILS", "Documents", "Style", "choices", "stamp"]
 
 DETAILS = ("full", "chat", "prompts")
 """How much is shown: everything, what people and models said, or what people typed."""
 
 BODIES = ("rendered", "verbatim")
 """How texts are shown that were written as Markdown: as such, or letter by letter."""
+
+# Every byte of what can be seen, and of characters beyond ASCII, which were looked at before they were bytes.
+_ORDINARY = bytes((9, 10, *range(0x20, 0x7F), *range(0x80, 0x100)))
 
 _SAID = {"person", "model"}
 _TYPED = {"person"}
@@ -67,25 +71,16 @@ _SHOWN_OF_SESSION = {
 
 
 class Style(NamedTuple):
-    """What a kind of document has its own way for: a fence, a part that is folded, the front matter."""
+    """What a kind of document has its own way for: a fence, how a folded part begins and ends, the front matter."""
 
     name: str
     suffix: str
     body: str
-    fence: Callable[..., str]
-    folded: Callable[[str, str], str]
+    fence: Callable[..., list[str]]
+    folding: Callable[[str], str]
+    folded: str
     facts: Callable[[dict[str, Any]], dict[str, Any]]
     quarto: bool
-
-
-class Listed(NamedTuple):
-    """A document as an index lists it."""
-
-    file: str
-    title: str
-    when: str
-    agent: str
-    messages: int
 
 
 class Choices(NamedTuple):
@@ -129,39 +124,26 @@ def stamp(seconds: float | None) -> str:
 class Documents:
     """A folder of documents."""
 
-    def __init__(self, target: Target, style: Style, options: Choices, *, index: Callable[[Documents], None]) -> None:
+    def __init__(self, target: Target, style: Style, options: Choices, *, finish: Callable[[Target], object]) -> None:
         self._target = target
         self._style = style
         self._options = options
-        self._index = index
-        self._listed = Spool()
-        self._assets = Assets(target, options.images, self._lost)
-        self._unshown = Unshown()
+        self._finish = finish
+        self._assets = Assets(target, options.images)
 
     def __enter__(self) -> Documents:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        try:
-            if kind is None:
-                self._index(self)
-        finally:
-            self._listed.close()
-
-    @property
-    def target(self) -> Target:
-        """Where the documents go."""
-        return self._target
-
-    def _lost(self, what: str) -> None:
-        self._unshown.skip(what)
+        if kind is None:
+            self._finish(self._target)
 
     def add(self, session: SessionView) -> Written:
         """Write the session's document."""
-        self._unshown = Unshown(lambda note: _SHOWN_OF_SESSION if note.kind == "sessions" else ())
+        unshown = Unshown(lambda note: _SHOWN_OF_SESSION if note.kind == "sessions" else ())
         body = Spool()
         try:
-            document = _Document(session, self._style, self._options, self._assets, self._unshown, body)
+            document = _Document(session, self._style, self._options, self._assets, unshown, body)
             document.read()
             info = session.info
             name = file_name(session.ids[-1], info.title, self._style.suffix)
@@ -174,27 +156,14 @@ class Documents:
             self._target.finish(stream)
         finally:
             body.close()
-        self._note(Listed(name, heading(info), stamp(info.started_at), info.agent, document.messages))
         counts = document.counts
         return Written(
             file=name,
             messages=counts["live"],
             compacted=counts["compacted"],
             rewound=counts["rewound"] + counts["sidechain"],
-            losses=self._unshown.losses(),
+            losses=unshown.losses(),
         )
-
-    def _note(self, row: Listed) -> None:
-        self._listed.add("\0".join([row.file, row.title, row.when, row.agent, str(row.messages)]).encode("utf-8", "replace"))
-
-    def each(self, put: Callable[[Listed], object]) -> None:
-        """Give every document that was written to `put`, in order."""
-
-        def one(line: bytes) -> None:
-            file, title, when, agent, messages = line.decode().split("\0")
-            put(Listed(file, title, when, agent, int(messages)))
-
-        self._listed.pour(one)
 
 
 class _Document:
@@ -210,6 +179,8 @@ class _Document:
         self._unshown = unshown
         self._body = body
         self._names = CallNames()
+        self._out: list[str] = []
+        self._show: Callable[[str], str] = plain
         self._prompt: str | None = None
         self._model: str | None = None
         self._newest: float | None = None
@@ -223,10 +194,11 @@ class _Document:
         """Read the session, and make the parts of all its messages."""
         session = self._session
         several = len(session.ids) > 1
-        flags = iter(copies(_says(e) for at in range(len(session.ids)) for e in session.entries(at) if isinstance(e, Message)))
+        seam = ""
+        flags = iter(copies(_says(message) for message in _messages(session)) if several else ())
         for at in range(len(session.ids)):
             self._model = None
-            seam = f"*Segment {at + 1} of {len(session.ids)}: {escaped(session.ids[at])}*\n\n" if several else ""
+            seam += f"*Segment {at + 1} of {len(session.ids)}: {escaped(session.ids[at])}*\n\n" if several else ""
             for entry in session.entries(at):
                 if isinstance(entry, Note):
                     self._take_note(entry)
@@ -257,115 +229,130 @@ class _Document:
 
     def _message(self, message: Message, seam: str) -> None:
         self.messages += 1
-        self.counts[message.state] += rows(message)
-        if message.time is not None and (self._newest is None or message.time > self._newest):
-            self._newest = message.time
-        text = f"{seam}{self._title(message)}\n\n{self._said(message)}"
-        if self._style.quarto:
-            text += ":::::\n\n"
-        body = text.encode("utf-8", "replace")
-        self._body.add(markers.message(self.messages, message, body, quarto=self._style.quarto))
+        count = rows(message)
+        self.counts[message.state] += count
+        time = message.time
+        if time is not None and (self._newest is None or time > self._newest):
+            self._newest = time
+        when = iso_utc(time)
+        title = f"{seam}{self._title(message, when)}\n\n"
+        body = self._written(title, message, _unless_ascii)
+        if body.translate(None, _ORDINARY):
+            # Something in it can't be seen. That no text of most messages has such a thing is told by one look at all of it.
+            self._unshown.restart()
+            body = self._written(title, message, plain)
+        self._body.add(markers.message(self.messages, message, body, when=when, count=count, quarto=self._style.quarto))
         self._body.add(body)
+        self._calls += sum(type(block) is ToolCall for block in message.blocks)
         self._unshown.add(message)
 
-    def _title(self, message: Message) -> str:
-        who = speaker(message)
-        words = [str(self.messages), escaped(who, 40)]
-        if message.author == "tool":
+    def _written(self, title: str, message: Message, show: Callable[[str], str]) -> bytes:
+        self._show = show
+        self._out = out = [title]
+        is_old = message.state in _OLD
+        if is_old:
+            out.append(self._style.folding(message.state))
+        for block in message.blocks:
+            self._block(block, message)
+        if is_old:
+            out.append(self._style.folded)
+        if self._style.quarto:
+            out.append(":::::\n\n")
+        return "".join(out).encode("utf-8", "replace")
+
+    def _title(self, message: Message, when: str) -> str:
+        author = message.author
+        words = [str(self.messages), speaker(message) if author != "system" else escaped(speaker(message), 40)]
+        if author == "tool":
             names = {self._names.of(block) for block in message.blocks if isinstance(block, ToolResult)} - {None}
-            words += [escaped(name or "", 60) for name in sorted(map(str, names))[:3]]
+            words += [_short(name or "") for name in sorted(map(str, names))[:3]]
         words += marks(message)
-        when = stamp(message.time)
         if when:
-            words.append(when)
+            words.append(f"{when[:10]} {when[11:19]} UTC")
         if message.model and message.model != self._model:
             self._model = message.model
-            words.append(escaped(message.model, 80))
-        return f"{'##' if message.author in _SAID else '###'} {' · '.join(words)}"
-
-    def _said(self, message: Message) -> str:
-        parts = [part for block in message.blocks for part in self._block(block, message)]
-        text = "".join(f"{part.strip(chr(10))}\n\n" for part in parts if part.strip())
-        if message.state in _OLD and text:
-            return f"{self._style.folded(message.state, text.rstrip(chr(10)))}\n"
-        return text
+            words.append(_short(message.model))
+        return f"{'##' if author in _SAID else '###'} {' · '.join(words)}"
 
     # -------------------------------------------------------------------------------------------------- blocks
 
-    def _block(self, block: Block, message: Message) -> Iterator[str]:
-        style, full = self._style, self._options.detail == "full"
+    def _block(self, block: Block, message: Message) -> None:
+        """Add what a block says, and a blank line after it."""
+        full, out = self._options.detail == "full", self._out
         if isinstance(block, Text):
             if block.injected or message.author == "harness":
                 if full:
-                    yield self._folded("Put in by the program", block.text)
+                    self._folded("Put in by the program", block.text)
                 else:
                     self._unshown.skip("text put in by the program")
-            else:
-                yield self._text(block.text, message)
+            elif block.text.strip():
+                if self._options.body == "verbatim" or message.author == "tool":
+                    out += self._style.fence(self._show(block.text))
+                    out.append("\n")
+                else:
+                    out.append(rendered(self._show(block.text), self._style.fence, breaks=message.author == "person"))
+                    out.append("\n\n")
         elif isinstance(block, Image):
-            yield self._assets.shown(block)
+            out.append(f"{self._assets.shown(block, self._unshown.skip)}\n\n")
         elif not full:
             self._unshown.skip(f"parts: {type(block).__name__.lower()}")
-            if isinstance(block, ToolCall):
-                self._calls += 1
         elif isinstance(block, Thinking):
             if block.text.strip():
-                yield self._folded("Reasoning", block.text)
+                self._folded("Reasoning", block.text)
             else:
-                yield "*Reasoning in a form that only its provider can read*"
+                out.append("*Reasoning in a form that only its provider can read*\n\n")
         elif isinstance(block, ToolCall):
-            self._calls += 1
-            self._names.seen(block)
-            what = about(block)
-            yield style.folded(f"Call of {block.name}" + (f" · {what}" if what else ""), self._arguments(block))
+            self._call(block)
         elif isinstance(block, ToolResult):
-            yield self._result(block)
+            self._result(block)
+        elif isinstance(block, Attachment):
+            self._folded(f"Attachment: {block.name or block.kind}", json_text(block.data), "json")
         else:
-            yield self._other(block)
+            self._folded("Something else", json_text(block.data if isinstance(block, Unknown) else repr(block)), "json")
 
-    def _text(self, text: str, message: Message) -> str:
-        if self._options.body == "verbatim" or message.author == "tool":
-            return self._style.fence(plain(text)) if text.strip() else ""
-        return rendered(text, self._style.fence, breaks=message.author == "person")
+    def _folded(self, title: str, text: str, language: str = "text") -> None:
+        out = self._out
+        octets = len(text) if text.isascii() else len(text.encode("utf-8", "replace"))
+        out.append(self._style.folding(f"{title} · {size(octets)}"))
+        out += self._style.fence(self._show(text), language)
+        out.append(self._style.folded)
 
-    def _folded(self, title: str, text: str) -> str:
-        return self._style.folded(f"{title} · {size(len(text.encode('utf-8', 'replace')))}", self._style.fence(plain(text)))
+    def _call(self, call: ToolCall) -> None:
+        """Add a call: the short ones of its arguments as JSON, each text of several lines by itself."""
+        self._names.seen(call)
+        what = about(call)
+        arguments, fence, out = call.arguments, self._style.fence, self._out
+        out.append(self._style.folding(f"Call of {call.name} · {what}" if what else f"Call of {call.name}"))
+        if isinstance(arguments, Mapping):
+            long = {name: value for name, value in arguments.items() if isinstance(value, str) and "\n" in value.strip("\n")}
+            short = {name: value for name, value in arguments.items() if name not in long} if long else arguments
+            if short or not long:
+                out += fence(self._show(json_text(short)), "json")
+            for name, value in long.items():
+                out.append(f"\n{escaped(str(name), 80)}:\n\n")
+                out += fence(self._show(value))
+        else:
+            out += fence(self._show(arguments_json(call)), "text" if isinstance(arguments, str) else "json")
+        out.append(self._style.folded)
 
-    def _arguments(self, call: ToolCall) -> str:
-        """Return a call's arguments: the short ones as JSON, each text of several lines by itself."""
-        arguments, fence = call.arguments, self._style.fence
-        if not isinstance(arguments, Mapping):
-            return fence(plain(arguments_json(call)), "text" if isinstance(arguments, str) else "json")
-        long = {name: value for name, value in arguments.items() if isinstance(value, str) and "\n" in value.strip("\n")}
-        short = {name: value for name, value in arguments.items() if name not in long}
-        out = [fence(plain(json_text(short)), "json")] if short or not long else []
-        for name, value in long.items():
-            out.append(f"{escaped(str(name), 80)}:\n\n{fence(plain(value))}")
-        return "\n".join(out)
-
-    def _result(self, result: ToolResult) -> str:
+    def _result(self, result: ToolResult) -> None:
+        out = self._out
+        octets = sum(len(block.text) for block in result.content if isinstance(block, Text))
         name = self._names.of(result) or "a tool"
-        parts: list[str] = []
-        octets = 0
+        out.append(self._style.folding(f"Result of {name}{' · error' if result.error else ''} · {size(octets)}"))
         for block in result.content:
             if isinstance(block, Text):
-                octets += len(block.text)
-                parts.append(self._style.fence(plain(block.text)) if block.text else "")
+                if block.text:
+                    out += self._style.fence(self._show(block.text))
+                    out.append("\n")
             elif isinstance(block, Image):
-                parts.append(f"{self._assets.shown(block)}\n")
+                out.append(f"{self._assets.shown(block, self._unshown.skip)}\n\n")
             else:
-                parts.append(f"{self._other(block)}\n")
-        words = [f"Result of {name}", *(["error"] if result.error else []), size(octets)]
-        return self._style.folded(" · ".join(words), "\n".join(parts) or "*Nothing*\n")
-
-    def _other(self, block: Block) -> str:
-        if isinstance(block, Attachment):
-            said = block.data if block.data is not None else {}
-            return self._style.folded(
-                f"Attachment: {block.name or block.kind}", self._style.fence(plain(json_text(said)), "json")
-            )
-        data = block.data if isinstance(block, Unknown) else repr(block)
-        return self._style.folded("Something else", self._style.fence(plain(json_text(data)), "json"))
+                title = f"Attachment: {block.name or block.kind}" if isinstance(block, Attachment) else "Something else"
+                self._folded(title, json_text(getattr(block, "data", None)), "json")
+        if not result.content:
+            out.append("*Nothing*\n")
+        out.append(self._style.folded)
 
     # -------------------------------------------------------------------------------------------------- the head
 
@@ -388,10 +375,11 @@ class _Document:
     def top(self) -> bytes:
         """Return what stands before the messages: the title, the facts in a list, the session's relatives, the system prompt."""
         session, info = self._session, self._session.info
-        out = [f"# {escaped(heading(info))}\n\n"]
+        # Quarto shows the title that the front matter has.
+        out = [] if self._style.quarto else [f"# {escaped(heading(info))}\n\n"]
         out += [f"- {label}: {value}\n" for label, value in self._lines(info) if value]
         out.append("\n")
-        parent, children = session.kin()
+        parent, children = session.kin() if isinstance(session, Kindred) else (None, ())
         if parent is not None:
             out.append(f"Comes from: {self._link(parent)}\n\n")
         if children:
@@ -399,7 +387,8 @@ class _Document:
             out += [f"- {self._link(child)}\n" for child in children]
             out.append("\n")
         if self._prompt:
-            out.append(f"{self._folded('System prompt', self._prompt)}\n")
+            self._out, self._show = out, plain
+            self._folded("System prompt", self._prompt)
         if not self.messages:
             out.append("*No messages in this session.*\n")
         if self._style.quarto:
@@ -424,6 +413,20 @@ class _Document:
 
         name = quote(file_name(info.id, info.title, self._style.suffix), safe="._-~")
         return f"[{escaped(heading(info))}]({name})" + (f" ({info.lineage})" if info.lineage else "")
+
+
+def _unless_ascii(text: str) -> str:
+    return text if text.isascii() else plain(text)
+
+
+@lru_cache(maxsize=1000)
+def _short(name: str) -> str:
+    """Return the name of a tool or a model as it stands in a heading; there are few of them."""
+    return escaped(name, 80)
+
+
+def _messages(session: SessionView) -> Iterator[Message]:
+    return (entry for at in range(len(session.ids)) for entry in session.entries(at) if isinstance(entry, Message))
 
 
 def _says(message: Message) -> tuple[Any, bool]:

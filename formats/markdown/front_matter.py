@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
 import yaml
-
-from satchel.formats.turns import visible
 
 __all__ = ["front_matter", "yaml_text"]
 
 # The parser's library, where it is there, writes the same bytes several times as fast.
 _Base: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 _WIDE = 2**31 - 1
-_LONG = 2000
+_LONG = 20_000
+_SURROGATE = re.compile("[\ud800-\udfff]")
+# What turns the direction of what stands around it is written as an escape, as all that can't be seen is.
+_TURNING = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+_SIMPLE = re.compile(r"[A-Za-z0-9 ._:/@+-]{0,200}")
 
 
 class _Key(str):
@@ -36,16 +39,33 @@ def _keyed(value: Any) -> Any:
         return {_Key(name): _keyed(item) for name, item in value.items()}
     if isinstance(value, list | tuple):
         return [_keyed(item) for item in value]
-    if isinstance(value, str):
-        return visible(value[:_LONG]).replace("\n", " ")
-    return value
+    return _SURROGATE.sub("\ufffd", value[:_LONG]) if isinstance(value, str) else value
 
 
 def yaml_text(facts: Mapping[str, Any]) -> str:
     """Return facts as a YAML mapping: names in their own order, texts in double quotes, each in one line."""
-    return str(
-        yaml.dump(_keyed(facts), Dumper=_Dumper, allow_unicode=True, sort_keys=False, width=_WIDE, default_flow_style=None)
-    )
+    return "".join(_line(name, value) for name, value in facts.items())
+
+
+def _line(name: str, value: Any) -> str:
+    said = _simple(value)
+    if not said:
+        text = str(yaml.dump(_keyed({name: value}), Dumper=_Dumper, allow_unicode=True, sort_keys=False, width=_WIDE))
+        return _TURNING.sub(lambda found: f"\\u{ord(found[0]):04X}", text)
+    return f"{name}:{said}\n" if said[0] == "\n" else f"{name}: {said}\n"
+
+
+def _simple(value: Any) -> str:
+    """Return what the emitter writes of most values, which takes it long; "" for those that need its care."""
+    kind = type(value)
+    if kind is bool:
+        return "true" if value else "false"
+    if kind is int:
+        return str(value)
+    if kind is list:
+        items = [_simple(item) for item in value if type(item) is str]
+        return "\n- ".join(["", *items]) if items and all(items) and len(items) == len(value) else ""
+    return f'"{value}"' if kind is str and _SIMPLE.fullmatch(value) else ""
 
 
 def front_matter(facts: Mapping[str, Any]) -> bytes:

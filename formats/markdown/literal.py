@@ -7,6 +7,7 @@ Nothing here is read as Markdown, HTML or Quarto by whoever renders the document
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from satchel.formats.turns import line, visible, without_colours
 
@@ -34,16 +35,15 @@ def plain(text: str) -> str:
     return visible(without_colours(text))
 
 
-def fence(text: str, language: str = "text") -> str:
-    """Return a fenced block that holds the text, which is `plain`; no line of it can close the block."""
+def fence(text: str, language: str = "text") -> list[str]:
+    """Return, in pieces, a fenced block that holds the text, which is `plain`; no line of it can close the block."""
     ticks = "```" if "```" not in text else "`" * (max(map(len, _RUN.findall(text))) + 1)
-    end = "" if text.endswith("\n") else "\n"
-    return f"{ticks}{language}\n{text}{end}{ticks}\n"
+    return [f"{ticks}{language}\n", text, f"{ticks}\n" if text.endswith("\n") else f"\n{ticks}\n"]
 
 
-def quarto_fence(text: str, language: str = "text") -> str:
+def quarto_fence(text: str, language: str = "text") -> list[str]:
     """
-    Return a fenced block for a Quarto document: no cell that is run, and no shortcode that is expanded.
+    Return, in pieces, a fenced block for a Quarto document: no cell that is run, and no shortcode that is expanded.
 
     Where a line looks like the opening of a cell, or a shortcode begins, an invisible space (U+200B) is put in.
     """
@@ -51,14 +51,13 @@ def quarto_fence(text: str, language: str = "text") -> str:
         text = re.sub(r"\{\{(?=[<%{])", "{" + _GAP + "{", text)
     if "{" in text and ("```" in text or "~~~" in text):
         text = _ENGINE.sub(rf"\1\2{_GAP}", text)
-    ticks = "```" if "```" not in text else "`" * (max(map(len, _RUN.findall(text))) + 1)
-    end = "" if text.endswith("\n") else "\n"
-    return f'{ticks} {{.{language} shortcodes="false"}}\n{text}{end}{ticks}\n'
+    ticks, body, end = fence(text, "")
+    return [f'{ticks.rstrip()} {{.{language} shortcodes="false"}}\n', body, end]
 
 
 def escaped(text: str, most: int = 200) -> str:
     """Return a text as one line in which nothing is markup: for headings and labels."""
-    return _PUNCTUATION.sub(r"\\\1", line(text, most).replace("\u200b", ""))
+    return _PUNCTUATION.sub(r"\\\1", line(text, most)).replace("\\<", "&lt;")
 
 
 def coded(text: str, most: int = 400) -> str:
@@ -70,6 +69,7 @@ def coded(text: str, most: int = 400) -> str:
     return f"{ticks} {said} {ticks}"
 
 
+@lru_cache(maxsize=1000)
 def summary(text: str, most: int = 200) -> str:
     """Return a text as one line of HTML in which nothing is markup, for renderers that look for Markdown in HTML too."""
     return _MARKUP.sub(lambda match: f"&#{ord(match[0])};", line(text, most))

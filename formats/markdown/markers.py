@@ -14,15 +14,15 @@ from typing import IO, NamedTuple
 from urllib.parse import quote
 
 from satchel.formats.model import Message
-from satchel.formats.parted import rows
-from satchel.timetext import iso_utc
 
-__all__ = ["Part", "head", "message", "parts"]
+__all__ = ["MARKED", "Part", "head", "message", "parts"]
 
 _ORDINARY = re.compile(r"[A-Za-z0-9._:~-]{1,100}")
 _FIELD = re.compile(rb"([a-z0-9]+)=(?:\"([^\"]*)\"|([^ \"}]+))")
 _MARKER = re.compile(rb"(?:<!-- (head|msg)( [^\n]*?) -->|:{5} \{\.(head|message)( [^\n]*)\})\n")
 _LONGEST = 4096
+MARKED = 1 << 16
+"""A front matter is shorter than this."""
 
 
 def _word(value: str | None) -> str:
@@ -34,18 +34,18 @@ def _word(value: str | None) -> str:
     return quote(value[:200].encode("utf-8", "replace"), safe="").replace("-", "%2D")
 
 
-def message(number: int, said: Message, body: bytes, *, quarto: bool) -> bytes:
-    """Return the marker that stands before a message's part."""
-    count = rows(said)
+def message(number: int, said: Message, body: bytes, *, when: str, count: int, quarto: bool) -> bytes:
+    """Return the marker that stands before a message's part; `when` is its time in RFC 3339, `count` how many rows it is."""
     fields = [
         ("n", str(number)),
         ("id", _word(said.id)),
         ("role", _word(said.role)),
         ("author", said.author),
         ("state", said.state),
-        ("ts", iso_utc(said.time) or "-"),
-        *((("rows", str(count)),) if count != 1 else ()),
+        ("ts", when or "-"),
     ]
+    if count != 1:
+        fields.append(("rows", str(count)))
     return _marker("message" if quarto else "msg", fields, body, quarto)
 
 

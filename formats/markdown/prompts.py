@@ -64,7 +64,7 @@ class PromptsDocument:
         for message, text in prompts(session):
             count += 1
             write(f"\n### {count} · {stamp(message.time) or 'no time'}\n\n".encode())
-            write(fence(plain(text)).encode("utf-8", "replace"))
+            write("".join(fence(plain(text))).encode("utf-8", "replace"))
         if not count:
             write(b"\n*No prompts in this session.*\n")
         return Written(file=self._stream.name or None, messages=count)

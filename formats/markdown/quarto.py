@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any, Literal
-from urllib.parse import quote
 
-from satchel.contracts import Export, Target
+from satchel.contracts import Export, Target, share
 from satchel.events import Listener
-from satchel.formats.markdown.document import Documents, Listed, Style, choices
+from satchel.formats.markdown.document import Documents, Style, choices
 from satchel.formats.markdown.front_matter import front_matter, yaml_text
 from satchel.formats.markdown.literal import escaped, quarto_fence, title_word
 
@@ -40,11 +39,11 @@ def open(target: Target, *, options: Mapping[str, Any], listen: Listener) -> Exp
     Raises:
         UsageError: An option is not known.
     """
-    return Documents(target, _STYLE, choices(options, _STYLE), index=_project)
+    return Documents(target, _STYLE, choices(options, _STYLE), finish=_project)
 
 
-def _folded(title: str, inside: str) -> str:
-    return f'::: {{.callout-note collapse="true" title="{title_word(title)}"}}\n{inside.strip(chr(10))}\n:::\n'
+def _folding(title: str) -> str:
+    return f'::: {{.callout-note collapse="true" title="{title_word(title)}"}}\n\n'
 
 
 def _facts(facts: dict[str, Any]) -> dict[str, Any]:
@@ -61,35 +60,14 @@ def _quiet(value: Any) -> Any:
     return value.replace("{{", "{\u200b{") if isinstance(value, str) else value
 
 
-def _project(documents: Documents) -> None:
-    """Write the project's file, and its first page, which lists the documents."""
-    stream = documents.target.stream("_quarto.yml")
-    stream.write(
-        yaml_text(
-            {
-                "project": {"type": "website", "render": ["*.qmd"]},
-                "website": {"title": "Sessions", "search": True},
-                **_STILL,
-                "format": {"html": _HTML},
-            }
-        ).encode()
-    )
-    documents.target.finish(stream)
-    stream = documents.target.stream("index.qmd")
-    stream.write(front_matter({"title": "Sessions", **_STILL, "format": {"html": _HTML}}))
-    stream.write(b"\n| Session | Started | Agent | Messages |\n|---|---|---|---:|\n")
-
-    def put(row: Listed) -> None:
-        cells = (
-            f"[{escaped(row.title, 120)}]({quote(row.file, safe='._-~')})",
-            row.when,
-            escaped(row.agent, 40),
-            f"{row.messages:,}",
-        )
-        stream.write(f"| {' | '.join(cells)} |\n".encode())
-
-    documents.each(put)
-    documents.target.finish(stream)
+def _project(target: Target) -> None:
+    """Write the project's file, and its first page, which Quarto fills with a list of the documents."""
+    site = {"title": "Sessions", "search": True}
+    project = {"project": {"type": "website", "render": ["*.qmd"]}, "website": site, **_STILL, "format": {"html": _HTML}}
+    share(target, "_quarto.yml", yaml_text(project).encode())
+    listing = {"contents": ["*.qmd"], "type": "table", "fields": ["date", "title"], "sort": "date desc"}
+    page = front_matter({"title": "Sessions", **_STILL, "listing": listing, "format": {"html": {"toc": False}}})
+    share(target, "index.qmd", page + b"\nThe sessions of this folder.\n")
 
 
-_STYLE = Style(name, suffix, "verbatim", quarto_fence, _folded, _facts, True)
+_STYLE = Style(name, suffix, "verbatim", quarto_fence, _folding, "\n:::\n\n", _facts, True)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from satchel.formats.markdown.literal import LANGUAGES, plain
+from satchel.formats.markdown.literal import LANGUAGES
 
 __all__ = ["rendered"]
 
@@ -20,15 +20,17 @@ _DEMOTED = 3
 _LONG = 4000
 """In longer lines no code spans are looked for."""
 
-# Without one of these, or an indented line, a text has nothing that could be more than text.
-_SIGNIFICANT = re.compile(
-    r"[\\`<{$@!\[\]^#~=:+|]|^[ \t>]*[-*_.]{2}|^[-*_] [-*_]|^(?: {4}| {0,3}\t)|^[ \t]*\(?\w{1,9}[.)][ \t]+[#-]", re.M
+# A line that is more than what stands in it, or may be: a heading, a rule, a fence, a definition, an indented block.
+_SPECIAL = re.compile(
+    r"^(?: {4}| {0,3}\t|[ \t>]*(?:(?:[-+*]|\(?(?:[A-Za-z]{1,7}|[0-9#]{1,9}|@\w*)[.)])[ \t]+>?)*[ \t>]*"
+    r"(?:#|[-=_*.~+][ \t]*(?:[-=_*.~+:]|$)|:[: \t]|~[ \t]|`{3}|@|[Tt]able:))|\(@",
+    re.MULTILINE,
 )
 
 # What stands before the content of a line: quotes, list markers of CommonMark, and of pandoc.
 _PREFIX = re.compile(r"(?:[ \t]*(?:>|[-+*](?=[ \t])|\(?(?:\d{1,9}|[A-Za-z]{1,7}|#|@\w*)[.)](?=[ \t])))*[ \t]*")
 _FENCE = re.compile(r"(`{3,}|~{3,})[ \t]*(.*)")
-_RULE = re.compile(r"(?:[-=_*.~+] ?){2,}[ \t]*")
+_RULE = re.compile(r"(?:[-=_*.~+][ \t]*){2,}|[-=+*][ \t]*")
 _GRID = re.compile(r"\+[-=:+]")
 _ITEM = re.compile(r"[ \t>]*(?:[-+*]|\(?\w{1,9}[.)])(?:[ \t]|$)")
 _QUOTE = re.compile(r" {0,3}> ?")
@@ -38,22 +40,29 @@ _TOKEN = re.compile(
     r"|`+"
     r"|<(?=[A-Za-z/!?])"
     r"|[{$@]"
-    r"|!\[|\[\[|\[\^|\^\[|\]:|\]\("
+    r"|https?://[^\s<>|\"'`]*[^\s<>|\"'`.,;:!?)\]*_~]"
+    r"|[!^](?=\[)|\[(?=[\[^])|\]:|\]\("
 )
-_ALLOWED = re.compile(r"\]\([ \t]*(?:https?://|mailto:|#)[^\s<>]*", re.IGNORECASE)
+_ALLOWED = re.compile(r"\]\([ \t]*(?:https?://|mailto:|#)[^\s<>()\"']*", re.IGNORECASE)
+_DANGEROUS = re.compile(r"(?<!^)[$@{}\\`\[\]!^|]")
+_AUTOLINK = re.compile(r"<https?://[^\s<>|\"'`\\]+>")
+_HARMLESS = re.compile(r"[\w.~:/?#&=%+,;()-]*")
 _RUN = re.compile("`+")
+_LIVE = re.compile(r"[<{$@\[\]\\!]")
 
 
-def rendered(text: str, fence: Callable[..., str], *, breaks: bool = False) -> str:
+def rendered(text: str, fence: Callable[..., list[str]], *, breaks: bool = False) -> str:
     """
-    Return a text as Markdown that stays in its place, without a line break at its end.
+    Return a text, which is `plain`, as Markdown that stays in its place, without a line break at its end.
 
     Args:
         fence: Makes a fenced block of a code block's text and language.
         breaks: Each line break is one, as for people who do not write Markdown.
     """
-    text = plain(text).strip("\n")
-    if _SIGNIFICANT.search(text) is None:
+    text = text.strip("\n")
+    if _SPECIAL.search(text) is None:
+        # No line is more than what stands in it, as in most texts.
+        text = _inline(text)
         return _broken(text) if breaks else text
     out: list[str] = []
     prose: list[str] = []
@@ -74,11 +83,12 @@ def rendered(text: str, fence: Callable[..., str], *, breaks: bool = False) -> s
         found = _opening(current)
         if found is not None:
             prefix, ticks, language = found
-            if prefix.strip(" \t>"):
-                prose.append(prefix.rstrip())
             close()
+            if prefix.strip(" \t>"):
+                # By itself: under a text it would make a heading of it.
+                out += ["", prefix.rstrip()]
             at, code = _fenced(lines, at + 1, ticks, quoted=prefix.count(">"), indent=len(prefix.expandtabs(4)))
-            out.append(f"\n{fence(chr(10).join(code), language)}")
+            out.append("".join(["\n", *fence("\n".join(code), language)]))
         elif not current.strip():
             close()
             out.append("")
@@ -91,7 +101,7 @@ def rendered(text: str, fence: Callable[..., str], *, breaks: bool = False) -> s
             while not code[-1].strip():
                 code.pop()
                 at -= 1
-            out.append(f"\n{fence(chr(10).join(code))}")
+            out.append("".join(["\n", *fence("\n".join(code))]))
         else:
             prose.append(current)
             at += 1
@@ -187,9 +197,15 @@ def _prose(lines: list[str]) -> str:
             first == "~" and rest[1:2] in (" ", "\t")
         ):
             before, rest = f"\\{first}", rest[1:]
+        elif rest.startswith(("Table:", "table:")):
+            # A caption, after which pandoc looks for a table even where a fence stands.
+            before, rest = f"{rest[:5]}\\:", rest[6:]
         elif rest.startswith(("```", "~~~")):
             run = len(rest) - len(rest.lstrip(first))
             before, rest = f"\\{first}" * run, rest[run:]
+        if not rest and prefix.strip() in ("-", "=", "+", "*"):
+            # Alone in its line, it would make a heading of the line above.
+            prefix = "\\" + prefix.strip()
         if "@" in prefix:
             prefix = prefix.replace("@", "\\@")
         done.append(prefix + before + _inline(rest))
@@ -197,47 +213,69 @@ def _prose(lines: list[str]) -> str:
     return "\n".join(done)
 
 
-def _inline(rest: str) -> str:
-    """Return a line's content with everything literal that could be more than emphasis, code and links to the web."""
-    found = _TOKEN.search(rest)
+def _inline(text: str) -> str:
+    """Return the content of lines with everything literal that could be more than emphasis, code and links to the web."""
+    found = _TOKEN.search(text)
     if found is None:
-        return rest
+        return text
     out: list[str] = []
     at = 0
     while found is not None:
         begin, end = found.span()
-        out.append(rest[at:begin])
+        if begin > at:
+            out.append(text[at:begin])
         token = found[0]
         first = token[0]
         if first == "\\":
-            out.append(token if len(token) == 2 else "\\\\")
+            # One at the end of a line breaks it, and does no more.
+            out.append(token if len(token) == 2 or end == len(text) or text[end] == "\n" else "\\\\")
         elif first == "`":
-            span = _span(rest, begin, end)
-            out.append(span or "\\`" * (end - begin))
-            end = begin + len(span) if span else end
+            close = _span(text, begin, end)
+            out.append(text[begin:close] if close else "\\`" * (end - begin))
+            end = close or end
         elif token == "](":
-            out.append("](" if _ALLOWED.match(rest, begin) else "\\](")
+            link = _ALLOWED.match(text, begin)
+            out.append(_DANGEROUS.sub(_percent, link[0]) if link else "\\](")
+            end = link.end() if link else end
         elif token == "]:":
             out.append("]\\:")
-        elif len(token) == 2:
-            # An image, a wiki link, a footnote: the bracket is one, and nothing begins with it.
-            out.append("".join(f"\\{char}" if char == "[" else char for char in token))
+        elif first == "<":
+            # A reference, since a backslash before it would be the end of an address that stands before it.
+            link = _AUTOLINK.match(text, begin)
+            out.append(link[0] if link else "&lt;")
+            end = link.end() if link else end
+        elif first == "h":
+            out.append(_address(text, begin, end))
         else:
             out.append(f"\\{token}")
         at = end
-        found = _TOKEN.search(rest, at)
-    out.append(rest[at:])
+        found = _TOKEN.search(text, at)
+    out.append(text[at:])
     return "".join(out)
 
 
-def _span(rest: str, begin: int, end: int) -> str | None:
-    """Return the code span that begins here and ends in the same line; None where it is none, or may be none to others."""
-    if len(rest) > _LONG:
-        return None
+def _address(text: str, begin: int, end: int) -> str:
+    """Return an address of the web, so that nothing in it is more than a part of it."""
+    said = text[begin:end]
+    if _HARMLESS.fullmatch(said):
+        return said
+    return _DANGEROUS.sub(r"\\\g<0>", said) if text[end : end + 1] in ("]", ")") or "\\" in said else f"<{said}>"
+
+
+def _percent(found: re.Match[str]) -> str:
+    return f"%{ord(found[0]):02X}"
+
+
+def _span(text: str, begin: int, end: int) -> int:
+    """Return where the code span that begins here ends, in the same line; 0 where it is none, or may be none to others."""
+    last = text.find("\n", end)
+    last = len(text) if last < 0 else last
+    if last - end > _LONG:
+        return 0
     ticks = end - begin
-    for close in _RUN.finditer(rest, end):
+    for close in _RUN.finditer(text, end, last):
         if close.end() - close.start() == ticks:
-            inside = rest[end : close.start()]
+            inside = text[end : close.start()]
             # In a table a bar ends the cell, and with it the code.
-            return None if "|" in inside and re.search(r"[<{$@\[\]\\!]", inside) else rest[begin : close.end()]
-    return None
+            return 0 if "|" in inside and _LIVE.search(inside) else close.end()
+    return 0

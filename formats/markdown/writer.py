@@ -40,15 +40,15 @@ def open(target: Target, *, options: Mapping[str, Any], listen: Listener) -> Exp
         from satchel.formats.markdown.prompts import open_prompts
 
         return open_prompts(target, options)
-    return Documents(target, _STYLE, choices(options, _STYLE), index=lambda documents: None)
+    return Documents(target, _STYLE, choices(options, _STYLE), finish=lambda target: None)
 
 
-def _folded(title: str, inside: str) -> str:
-    return f"<details><summary>{summary(title, 240)}</summary>\n\n{inside.strip(chr(10))}\n\n</details>\n"
+def _folding(title: str) -> str:
+    return f"<details><summary>{summary(title, 240)}</summary>\n\n"
 
 
 def _facts(facts: dict[str, Any]) -> dict[str, Any]:
     return facts | {"format": name}
 
 
-_STYLE = Style(name, suffix, "rendered", fence, _folded, _facts, False)
+_STYLE = Style(name, suffix, "rendered", fence, _folding, "\n</details>\n\n", _facts, False)

@@ -197,7 +197,7 @@ def test_the_version_is_told_on_standard_output(satchel: Callable[..., Any]) -> 
     [
         (["export"], "name an OUTPUT"),
         (["export", "out.jsonl", "--only", "tool-calls"], "--only takes user-prompts"),
-        (["export", "out.jsonl", "--only", "user-prompts", "--format", "nope"], "goes with the format jsonl"),
+        (["export", "out.jsonl", "--only", "user-prompts", "--format", "nope"], "goes with the formats jsonl and md"),
         (["export", "out.jsonl", "--format", "nope"], "there is no writer"),
         (["export", "out.jsonl", "--lineage", "both"], "--lineage"),
         (["export", "-", "--json"], "--json prints a summary"),

@@ -22,6 +22,7 @@ from satchel.contracts import Record, Store
 from satchel.digest import content_digest
 from satchel.errors import UsageError
 from satchel.events import Problem, ignore
+from satchel.formats import spool
 from satchel.formats.hermes_state import reader as hermes
 from satchel.formats.jsonl import reader, writer
 from satchel.formats.jsonl.readback import ReadBack, read_back
@@ -323,14 +324,14 @@ def test_what_waits_in_a_file_is_written_as_what_waits_in_memory(
         groups: list[Any] = [info.id for info in store.sessions()]
         groups += [CHAIN] if case == "story" else []
         before = exported(store, *groups)
-        for spool, batch in ((0, 0), (1, 1 << 20), (100, 50)):
-            monkeypatch.setattr(writer, "_SPOOL", spool)
+        for most, batch in ((0, 0), (1, 1 << 20), (100, 50)):
+            monkeypatch.setattr(spool, "_MOST", most)
             monkeypatch.setattr(writer, "_BATCH", batch)
             assert before == exported(store, *groups)
 
 
 def test_a_file_that_waits_is_gone_afterwards(hermes_db: Build, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(writer, "_SPOOL", 0)
+    monkeypatch.setattr(spool, "_MOST", 0)
     monkeypatch.setenv("TMPDIR", str(tmp_path / "empty"))
     (tmp_path / "empty").mkdir()
     monkeypatch.setattr("tempfile.tempdir", None)
