@@ -40,6 +40,7 @@ __all__ = [
     "Record",
     "Redactor",
     "Scoped",
+    "Searching",
     "SessionInfo",
     "SessionView",
     "Sharing",
@@ -50,6 +51,8 @@ __all__ = [
     "Usage",
     "Writer",
     "Written",
+    "hold",
+    "put_coded",
     "share",
 ]
 
@@ -310,6 +313,35 @@ class Stream(Protocol):
     def name(self) -> str: ...
 
     def write(self, data: bytes, /) -> object: ...
+
+
+@runtime_checkable
+class Searching(Protocol):
+    """What a stream can do that is searched on the way: take what is written in another form, compressed say, or later."""
+
+    def search(self, data: bytes, /) -> None:
+        """Search bytes that are not written as they are, or not now. Raises RedactionError."""
+        ...
+
+    def write_searched(self, data: bytes, /) -> None:
+        """Write bytes that say what was searched."""
+        ...
+
+
+def hold(stream: Stream, data: bytes) -> None:
+    """Say what will be written later: it is searched now, while it is known for what. Raises RedactionError."""
+    if isinstance(stream, Searching):
+        stream.search(data)
+
+
+def put_coded(stream: Stream, plain: bytes, coded: bytes) -> None:
+    """Write bytes in another form than that in which they can be searched; b"" as `plain` where they were searched before."""
+    if isinstance(stream, Searching):
+        if plain:
+            stream.search(plain)
+        stream.write_searched(coded)
+    else:
+        stream.write(coded)
 
 
 @runtime_checkable

@@ -47,6 +47,7 @@ _BUILT_IN: dict[Role, tuple[Known, ...]] = {
     ),
     "writers": (
         Known("jsonl", "satchel.formats.jsonl.writer", "one JSON object a session, with all it holds; Hermes takes it back"),
+        Known("html", "satchel.formats.html.writer", "one self-contained page, for people to read; it loads nothing"),
         Known("md", "satchel.formats.markdown.writer", "one Markdown document a session, for people to read"),
         Known("qmd", "satchel.formats.markdown.quarto", "a Quarto project: one document a session, which runs nothing"),
         Known(

@@ -212,6 +212,15 @@ class GatedStream:
         self._tail = kept
         self.inner.write(data)
 
+    def search(self, data: bytes, /) -> None:
+        """Search bytes that are not written as they are, or not now. Raises RedactionError."""
+        self._gate.check(data, self.name)
+
+    def write_searched(self, data: bytes, /) -> None:
+        """Hand on bytes that were searched in another form."""
+        self.settle()
+        self.inner.write(data)
+
     def settle(self) -> None:
         """Search and hand on what waits; what comes next is judged by what is known then, and begins anew."""
         self.flush()

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import base64
-import html
 import json
 import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote
 
 import pytest
 import yaml
+from completeness import missing
 from documents import HOSTILE, documents, faults, hostile_texts, one_session
-from exporting import View
 from hermes_cases import write
 from hermes_parts import PIXEL, Case, assistant, call, compacted, rewound, structured, tool, user
 from hypothesis import given
@@ -459,76 +457,15 @@ def test_a_document_that_is_another_sessions_is_named(tmp_path: Path) -> None:
 # ---------------------------------------------------------------------------------------------------------- what is left out
 
 
-def _letters(text: str) -> str:
-    return re.sub(r"\W+|_", "", unquote(html.unescape(text)))
-
-
-def _is_there(leaf: str, text: str, assets: set[bytes]) -> bool:
-    data = leaf.rpartition(",")[2]
-    if len(data) > 40 and len(data) % 4 == 0 and re.fullmatch(r"[A-Za-z0-9+/]+=*", data) and base64.b64decode(data) in assets:
-        return True
-    spelt = _letters(json.dumps(leaf, ensure_ascii=False))
-    return (
-        _letters(plain(leaf)) in text or spelt in text or all(_letters(plain(part)) in text for part in re.split(r"[\n<>]", leaf))
-    )
-
-
-def _missing(store: Path, tmp_path: Path, opened: Any) -> list[str]:
-    """Return the texts of a store that are neither in its documents nor among what they say they leave out."""
-    documents(store, tmp_path / "out")
-    lines = [json.loads(line) for line in (tmp_path / "out" / "manifest.jsonl").read_text().splitlines()]
-    said = {line["session_id"]: line for line in lines if line["type"] == "session"}
-    missing: list[str] = []
-    assets = {path.read_bytes() for path in (tmp_path / "out").glob("assets/*")}
-    with opened as stores:
-        for info in stores.sessions(counts=False):
-            line = said[info.id]
-            text = _letters((tmp_path / "out" / line["file"]).read_text("utf-8"))
-            losses = set(line["losses"])
-            for entry in View(stores, info.id).entries():
-                for record in entry.records:
-                    kind = f"notes: {getattr(entry, 'kind', '')}"
-                    for path, leaf in _leaves(record.data, "", record.kind == "messages"):
-                        column = path.partition(".")[0]
-                        names = {f"fields: {path}", f"fields: {column}", f"fields: {record.kind}.{column}", kind}
-                        if path.startswith("tool_call"):
-                            names.add("ids and types of tool calls")
-                        if path.startswith("content."):
-                            names.add("types of parts")
-                        if "reasoning" in path:
-                            names.add("hidden reasoning")
-                        if not names & losses and not _is_there(leaf, text, assets):
-                            missing.append(f"{info.id} {record.kind} {path}: {leaf[:60]!r}")
-    return missing
-
-
-def _leaves(value: Any, path: str, row: bool) -> Any:
-    if isinstance(value, dict):
-        for key, item in value.items():
-            yield from _leaves(item, f"{path}.{key}" if path else str(key), row)
-    elif isinstance(value, list):
-        for item in value:
-            yield from _leaves(item, path, row)
-    elif isinstance(value, str):
-        coded = value.removeprefix("\0json:")
-        if row and coded[:1] in ("[", "{", '"') and (path.startswith("tool_calls") or coded is not value):
-            try:
-                yield from _leaves(json.loads(coded), path, row)
-                return
-            except ValueError:
-                pass
-        yield path, value
-
-
 def test_every_text_of_a_store_is_shown_or_named(hermes_db: Build, tmp_path: Path) -> None:
     store = hermes_db()
-    assert [] == _missing(store, tmp_path, hermes.open(store, listen=ignore))
+    assert [] == missing(store, tmp_path, hermes.open(store, listen=ignore))
 
 
 @pytest.mark.parametrize("made", ["0.13.0", "0.17.0", "0.19.0", "synthetic-v23"])
 def test_every_text_of_a_real_store_is_shown_or_named(shared: Path, tmp_path: Path, made: str) -> None:
     store = shared / "data" / "hermes" / made / "state.db"
-    assert [] == _missing(store, tmp_path, hermes.open(store, listen=ignore))
+    assert [] == missing(store, tmp_path, hermes.open(store, listen=ignore))
 
 
 @pytest.mark.parametrize("agent", ["claude", "codex"])
@@ -544,7 +481,7 @@ def test_every_text_of_real_logs_is_shown_or_named(shared: Path, tmp_path: Path,
         if store is None:
             continue
         tried += 1
-        assert [] == _missing(path, tmp_path / str(at), store.open(path, listen=ignore)), path
+        assert [] == missing(path, tmp_path / str(at), store.open(path, listen=ignore)), path
     assert tried > 5
 
 
