@@ -39,7 +39,7 @@ def _is_there(leaf: str, text: str, assets: set[bytes]) -> bool:
     return (
         _letters(plain(leaf)) in text
         or spelt in text
-        or all(_letters(plain(_NUMBER.sub("", part))) in text for part in re.split(r"[\n<>]", leaf))
+        or all(_letters(plain(_NUMBER.sub("", part))) in text for part in re.split(r"[\n<>()\[\]]", leaf))
     )
 
 

@@ -130,5 +130,7 @@ def page_faults(page: str, *, messages: int) -> list[str]:
 def text_of_page(page: str) -> str:
     """Return all text of a page, and what stands in its links and titles."""
     found, _ = elements(whole(page))
-    links = " ".join(str(element.attributes.get(name, "")) for element in found for name in ("href", "title", "src", "data-language"))
+    links = " ".join(
+        str(element.attributes.get(name, "")) for element in found for name in ("href", "title", "src", "data-language")
+    )
     return found[0].text + " " + links
