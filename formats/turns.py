@@ -7,13 +7,14 @@ The writers that make documents for people share it. Every text here is plain: h
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from satchel.contracts import SessionInfo, SessionView
 from satchel.errors import JsonError
+from satchel.formats.carried import copies
 from satchel.formats.hermes_rows import text_of
-from satchel.formats.model import Message, Note, ToolCall, ToolResult
+from satchel.formats.model import Entry, Message, Note, ToolCall, ToolResult, plain_text
 from satchel.jsontext import indented
 from satchel.naming import terminal_line
 from satchel.timetext import iso_utc
@@ -22,7 +23,9 @@ __all__ = [
     "CallNames",
     "about",
     "arguments_json",
+    "conversation",
     "heading",
+    "is_odd",
     "json_text",
     "line",
     "marks",
@@ -65,6 +68,27 @@ def marks(message: Message) -> list[str]:
     if message.author == "harness" and "summary" not in found:
         found.append("injected")
     return found
+
+
+def conversation(session: SessionView) -> Iterator[tuple[int, Entry, bool]]:
+    """
+    Yield the entries of a session with the segment each is in, and whether it is a message that compaction stored again.
+
+    Only a session of several segments can have such copies; it is read twice.
+    """
+    several = len(session.ids) > 1
+    flags = iter(copies(_says(message) for message in _messages(session)) if several else ())
+    for segment in range(len(session.ids)):
+        for entry in session.entries(segment):
+            yield segment, entry, several and isinstance(entry, Message) and next(flags)
+
+
+def _messages(session: SessionView) -> Iterator[Message]:
+    return (entry for at in range(len(session.ids)) for entry in session.entries(at) if isinstance(entry, Message))
+
+
+def _says(message: Message) -> tuple[Any, bool]:
+    return (message.role, plain_text(message.blocks), len(message.blocks)), bool(message.extra.get("summary"))
 
 
 class CallNames:
@@ -145,13 +169,16 @@ def visible(text: str) -> str:
     Control characters are shown by their pictures (`␀`, `␛`), marks of direction and line separators as `<U+202E>`, halves of
     surrogate pairs as U+FFFD. Tabs and `\\n` stay.
     """
-    if text.isascii():
-        # What is left of a text without what may stay: nothing, mostly, and that is found out at the speed of memory.
-        return _ODD.sub(_shown, text) if text.encode().translate(None, _ORDINARY) else text
-    data = text.encode("utf-8", "surrogatepass")
-    if data.translate(None, _ORDINARY_OR_BEYOND) or any(mark in data for mark in _MAY_BE_ODD):
-        return _ODD.sub(_shown, text)
-    return text
+    return _ODD.sub(_shown, text) if is_odd(text.encode("utf-8", "surrogatepass")) else text
+
+
+def is_odd(data: bytes) -> bool:
+    """Return whether a text in UTF-8 may have something that `visible` would show."""
+    if data.isascii():
+        return bool(data.translate(None, _ORDINARY))
+    if data.translate(None, _ORDINARY_OR_BEYOND):
+        return True
+    return any(mark in data for mark in _MAY_BE_ODD) and _ODD.search(data.decode("utf-8", "surrogatepass")) is not None
 
 
 def _shown(match: re.Match[str]) -> str:
@@ -173,8 +200,9 @@ def without_colours(text: str) -> str:
 
 def line(text: str, most: int) -> str:
     """Return a text as one line of at most so many columns, safe to look at."""
-    if len(text) <= most and text.isascii() and text.isprintable():
-        return text.strip()
+    head = " ".join(text[: 4 * most].split())
+    if head.isascii() and head.isprintable():
+        return head if len(head) <= most and len(text) <= 4 * most else f"{head[: most - 1].rstrip()}…"
     return terminal_line(text, most)
 
 

@@ -6,10 +6,8 @@ import base64
 import binascii
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from satchel.contracts import Kindred, SessionInfo, SessionView, Usage
-from satchel.formats.carried import copies
 from satchel.formats.html.ansi import output_html
 from satchel.formats.html.diffs import diff_html, edits_of, looks_like_diff, patch_html
 from satchel.formats.html.escape import attribute, linked, one_line, plain, text_html
@@ -25,13 +23,13 @@ from satchel.formats.model import (
     ToolCall,
     ToolResult,
     Unknown,
-    plain_text,
 )
 from satchel.formats.parted import rows
 from satchel.formats.turns import (
     CallNames,
     about,
     arguments_json,
+    conversation,
     heading,
     json_text,
     marks,
@@ -86,27 +84,25 @@ class Rendering:
         """Yield the session's HTML in order, each piece with the number of the first message that comes after its beginning."""
         session = self._session
         yield 1, self._top(session.info)
-        several = len(session.ids) > 1
-        flags = iter(copies(_says(message) for message in _messages(session)) if several else ())
-        for at in range(len(session.ids)):
-            if several:
-                yield (
-                    self.messages + 1,
-                    f'<p class="label">Segment {at + 1} of {len(session.ids)}: {one_line(session.ids[at])}</p>\n',
-                )
-            for entry in session.entries(at):
-                if isinstance(entry, Note):
-                    prompt = None if self._prompt else system_prompt(entry)
-                    if prompt is not None:
-                        self._prompt = True
-                        yield self.messages + 1, self._folded("System prompt", plain(prompt))
-                        if entry.kind == "system_prompts":
-                            continue
-                    self._unshown.add(entry)
-                elif several and next(flags):
-                    self._unshown.skip("copies of earlier messages", rows(entry))
-                else:
-                    yield self.messages + 1, self._message(entry)
+        last = -1
+        for at, entry, is_copy in conversation(session):
+            if at != last:
+                last = at
+                if len(session.ids) > 1:
+                    segment = f"Segment {at + 1} of {len(session.ids)}: {one_line(session.ids[at])}"
+                    yield self.messages + 1, f'<p class="label">{segment}</p>\n'
+            if isinstance(entry, Note):
+                prompt = None if self._prompt else system_prompt(entry)
+                if prompt is not None:
+                    self._prompt = True
+                    yield self.messages + 1, self._folded("System prompt", plain(prompt))
+                    if entry.kind == "system_prompts":
+                        continue
+                self._unshown.add(entry)
+            elif is_copy:
+                self._unshown.skip("copies of earlier messages", rows(entry))
+            else:
+                yield self.messages + 1, self._message(entry)
         yield self.messages + 1, self._end(session.info)
 
     # -------------------------------------------------------------------------------------------------- around the messages
@@ -284,11 +280,3 @@ def _time(seconds: float | None) -> str:
 def _tokens(usage: Usage) -> str:
     numbers = ((usage.input, "in"), (usage.output, "out"), (usage.cache_read, "from cache"), (usage.reasoning, "reasoning"))
     return ", ".join(f"{number:,} {what}" for number, what in numbers if number)
-
-
-def _messages(session: SessionView) -> Iterator[Message]:
-    return (entry for at in range(len(session.ids)) for entry in session.entries(at) if isinstance(entry, Message))
-
-
-def _says(message: Message) -> tuple[Any, bool]:
-    return (message.role, plain_text(message.blocks), len(message.blocks)), bool(message.extra.get("summary"))

@@ -6,14 +6,13 @@ What differs between Markdown and Quarto stands in a `Style`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from types import TracebackType
 from typing import Any, NamedTuple
 
 from satchel.contracts import Kindred, SessionInfo, SessionView, Target, Written
 from satchel.errors import UsageError
-from satchel.formats.carried import copies
 from satchel.formats.markdown import markers
 from satchel.formats.markdown.assets import HOW, Assets
 from satchel.formats.markdown.front_matter import front_matter
@@ -30,7 +29,6 @@ from satchel.formats.model import (
     ToolCall,
     ToolResult,
     Unknown,
-    plain_text,
 )
 from satchel.formats.parted import rows
 from satchel.formats.spool import Spool
@@ -38,7 +36,9 @@ from satchel.formats.turns import (
     CallNames,
     about,
     arguments_json,
+    conversation,
     heading,
+    is_odd,
     json_text,
     marks,
     session_facts,
@@ -57,9 +57,6 @@ DETAILS = ("full", "chat", "prompts")
 
 BODIES = ("rendered", "verbatim")
 """How texts are shown that were written as Markdown: as such, or letter by letter."""
-
-# Every byte of what can be seen, and of characters beyond ASCII, which were looked at before they were bytes.
-_ORDINARY = bytes((9, 10, *range(0x20, 0x7F), *range(0x80, 0x100)))
 
 _SAID = {"person", "model"}
 _TYPED = {"person"}
@@ -192,21 +189,19 @@ class _Document:
 
     def read(self) -> None:
         """Read the session, and make the parts of all its messages."""
-        session = self._session
-        several = len(session.ids) > 1
-        seam = ""
-        flags = iter(copies(_says(message) for message in _messages(session)) if several else ())
-        for at in range(len(session.ids)):
-            self._model = None
-            seam += f"*Segment {at + 1} of {len(session.ids)}: {escaped(session.ids[at])}*\n\n" if several else ""
-            for entry in session.entries(at):
-                if isinstance(entry, Note):
-                    self._take_note(entry)
-                elif several and next(flags):
-                    self._unshown.skip("copies of earlier messages", rows(entry))
-                elif self._is_wanted(entry):
-                    self._message(entry, seam)
-                    seam = ""
+        ids = self._session.ids
+        seam, last = "", -1
+        for at, entry, is_copy in conversation(self._session):
+            if at != last:
+                last, self._model = at, None
+                seam += f"*Segment {at + 1} of {len(ids)}: {escaped(ids[at])}*\n\n" if len(ids) > 1 else ""
+            if isinstance(entry, Note):
+                self._take_note(entry)
+            elif is_copy:
+                self._unshown.skip("copies of earlier messages", rows(entry))
+            elif self._is_wanted(entry):
+                self._message(entry, seam)
+                seam = ""
 
     def _take_note(self, note: Note) -> None:
         prompt = system_prompt(note)
@@ -235,20 +230,21 @@ class _Document:
         if time is not None and (self._newest is None or time > self._newest):
             self._newest = time
         when = iso_utc(time)
-        title = f"{seam}{self._title(message, when)}\n\n"
-        body = self._written(title, message, _unless_ascii)
-        if body.translate(None, _ORDINARY):
-            # Something in it can't be seen. That no text of most messages has such a thing is told by one look at all of it.
+        title = f"{seam}{self._title(message, when)}\n\n".encode("utf-8", "replace")
+        said = self._written(message, _as_it_is)
+        if is_odd(said):
+            # Something in it can't be seen. That most messages have no such thing is told by one look at all of it.
             self._unshown.restart()
-            body = self._written(title, message, plain)
+            said = self._written(message, plain)
+        body = title + said
         self._body.add(markers.message(self.messages, message, body, when=when, count=count, quarto=self._style.quarto))
         self._body.add(body)
         self._calls += sum(type(block) is ToolCall for block in message.blocks)
         self._unshown.add(message)
 
-    def _written(self, title: str, message: Message, show: Callable[[str], str]) -> bytes:
+    def _written(self, message: Message, show: Callable[[str], str]) -> bytes:
         self._show = show
-        self._out = out = [title]
+        self._out = out = list[str]()
         is_old = message.state in _OLD
         if is_old:
             out.append(self._style.folding(message.state))
@@ -258,7 +254,7 @@ class _Document:
             out.append(self._style.folded)
         if self._style.quarto:
             out.append(":::::\n\n")
-        return "".join(out).encode("utf-8", "replace")
+        return "".join(out).encode("utf-8", "surrogatepass")
 
     def _title(self, message: Message, when: str) -> str:
         author = message.author
@@ -313,7 +309,7 @@ class _Document:
     def _folded(self, title: str, text: str, language: str = "text") -> None:
         out = self._out
         octets = len(text) if text.isascii() else len(text.encode("utf-8", "replace"))
-        out.append(self._style.folding(f"{title} · {size(octets)}"))
+        out.append(self._style.folding(f"{title}, {size(octets)}"))
         out += self._style.fence(self._show(text), language)
         out.append(self._style.folded)
 
@@ -322,7 +318,7 @@ class _Document:
         self._names.seen(call)
         what = about(call)
         arguments, fence, out = call.arguments, self._style.fence, self._out
-        out.append(self._style.folding(f"Call of {call.name} · {what}" if what else f"Call of {call.name}"))
+        out.append(self._style.folding(f"Call of {call.name}: {what}" if what else f"Call of {call.name}"))
         if isinstance(arguments, Mapping):
             long = {name: value for name, value in arguments.items() if isinstance(value, str) and "\n" in value.strip("\n")}
             short = {name: value for name, value in arguments.items() if name not in long} if long else arguments
@@ -339,7 +335,7 @@ class _Document:
         out = self._out
         octets = sum(len(block.text) for block in result.content if isinstance(block, Text))
         name = self._names.of(result) or "a tool"
-        out.append(self._style.folding(f"Result of {name}{' · error' if result.error else ''} · {size(octets)}"))
+        out.append(self._style.folding(f"Result of {name}{', error' if result.error else ''}, {size(octets)}"))
         for block in result.content:
             if isinstance(block, Text):
                 if block.text:
@@ -415,19 +411,11 @@ class _Document:
         return f"[{escaped(heading(info))}]({name})" + (f" ({info.lineage})" if info.lineage else "")
 
 
-def _unless_ascii(text: str) -> str:
-    return text if text.isascii() else plain(text)
+def _as_it_is(text: str) -> str:
+    return text
 
 
 @lru_cache(maxsize=1000)
 def _short(name: str) -> str:
     """Return the name of a tool or a model as it stands in a heading; there are few of them."""
     return escaped(name, 80)
-
-
-def _messages(session: SessionView) -> Iterator[Message]:
-    return (entry for at in range(len(session.ids)) for entry in session.entries(at) if isinstance(entry, Message))
-
-
-def _says(message: Message) -> tuple[Any, bool]:
-    return (message.role, plain_text(message.blocks), len(message.blocks)), bool(message.extra.get("summary"))

@@ -36,30 +36,24 @@ def _word(value: str | None) -> str:
 
 def message(number: int, said: Message, body: bytes, *, when: str, count: int, quarto: bool) -> bytes:
     """Return the marker that stands before a message's part; `when` is its time in RFC 3339, `count` how many rows it is."""
-    fields = [
-        ("n", str(number)),
-        ("id", _word(said.id)),
-        ("role", _word(said.role)),
-        ("author", said.author),
-        ("state", said.state),
-        ("ts", when or "-"),
-    ]
-    if count != 1:
-        fields.append(("rows", str(count)))
+    rows = f" rows={count}" if count != 1 else ""
+    fields = (
+        f"n={number} id={_word(said.id)} role={_word(said.role)} author={said.author} state={said.state} ts={when or '-'}{rows}"
+    )
     return _marker("message" if quarto else "msg", fields, body, quarto)
 
 
 def head(body: bytes, *, quarto: bool) -> bytes:
     """Return the marker of what stands before the messages."""
-    return _marker("head", [], body, quarto)
+    return _marker("head", "", body, quarto)
 
 
-def _marker(kind: str, fields: list[tuple[str, str]], body: bytes, quarto: bool) -> bytes:
-    fields = [*fields, ("bytes", str(len(body))), ("sha256", hashlib.sha256(body).hexdigest())]
+def _marker(kind: str, fields: str, body: bytes, quarto: bool) -> bytes:
+    said = f"{fields} bytes={len(body)} sha256={hashlib.sha256(body).hexdigest()}".lstrip()
     if quarto:
-        said = " ".join(f'{name}="{value}"' for name, value in fields)
-        return f"::::: {{.{kind} {said}}}\n".encode()
-    return f"<!-- {kind} {' '.join(f'{name}={value}' for name, value in fields)} -->\n".encode()
+        quoted = " ".join('{}="{}"'.format(*field.split("=")) for field in said.split(" "))
+        return f"::::: {{.{kind} {quoted}}}\n".encode()
+    return f"<!-- {kind} {said} -->\n".encode()
 
 
 class Part(NamedTuple):

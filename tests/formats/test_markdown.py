@@ -69,12 +69,12 @@ def test_a_turn_a_message_with_its_parts(tmp_path: Path) -> None:
         "- Time: TIME\n\n"
         "## 1 · User · TIME\n\nRun **it**.  \nPlease.\n\n"
         "## 2 · Assistant · TIME\n\n"
-        "<details><summary>Reasoning · 13 bytes</summary>\n\n```text\nThink `hard`.\n```\n\n</details>\n\n"
+        "<details><summary>Reasoning, 13 bytes</summary>\n\n```text\nThink `hard`.\n```\n\n</details>\n\n"
         "Sure:\n\n- one\n- two\n\n"
-        "<details><summary>Call of terminal · ls -la</summary>\n\n"
+        "<details><summary>Call of terminal: ls -la</summary>\n\n"
         '```json\n{\n  "command": "ls -la"\n}\n```\n\n</details>\n\n'
         "### 3 · Tool · terminal · TIME\n\n"
-        "<details><summary>Result of terminal · 15 bytes</summary>\n\n````text\na.txt\n```\nb.txt\n````\n\n\n</details>\n\n"
+        "<details><summary>Result of terminal, 15 bytes</summary>\n\n````text\na.txt\n```\nb.txt\n````\n\n\n</details>\n\n"
     )
     facts = _facts(text)
     assert ("A *title*: # 1", 3, 1, "md") == tuple(
