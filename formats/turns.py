@@ -80,7 +80,7 @@ def conversation(session: SessionView) -> Iterator[tuple[int, Entry, bool]]:
     flags = iter(copies(_says(message) for message in _messages(session)) if several else ())
     for segment in range(len(session.ids)):
         for entry in session.entries(segment):
-            yield segment, entry, several and isinstance(entry, Message) and next(flags)
+            yield segment, entry, several and isinstance(entry, Message) and bool(next(flags))
 
 
 def _messages(session: SessionView) -> Iterator[Message]:
