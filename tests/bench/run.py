@@ -243,6 +243,33 @@ def redact(bench: Bench) -> Iterator[dict[str, Any]]:
     (home / "state.db").unlink()
 
 
+def _to_read(bench: Bench, format: str, output: str) -> Iterator[dict[str, Any]]:
+    """Export for people to read, against Hermes' own export in that format."""
+    if bench.hermes is None:
+        print(f"\n{format}: no hermes command here; --hermes names one")
+        return
+    store, home = bench.store(0), BUILD / "hermes"
+    _copy(store.path, home / "state.db")
+    mine, other = bench.out / f"ours-{output}", bench.out / f"other-{output}"
+    every = ["--format", format, "--after", "2000-01-01"]
+    theirs = [str(bench.hermes), "sessions", "export", *every, *(["--force"] if format == "md" else []), str(other)]
+    ours = [*bench.export(store, mine), *every, "--include-live"]
+    yield bench.compare(
+        format, ours, theirs, names=(f"satchel export --format {format}", f"hermes sessions export --format {format}")
+    )
+    (home / "state.db").unlink()
+
+
+def html(bench: Bench) -> Iterator[dict[str, Any]]:
+    """One page, with Markdown rendered and sessions compressed, against Hermes' page, which does neither."""
+    yield from _to_read(bench, "html", "page.html")
+
+
+def md(bench: Bench) -> Iterator[dict[str, Any]]:
+    """A Markdown document a session."""
+    yield from _to_read(bench, "md", "documents")
+
+
 _HOSTILE = {
     "hex": "x=" + "0f3a9c7e5b1d8246" * 65536,
     "base64": "Zm9vYmFyYmF6cXV4_-Ab" * 52428,
@@ -344,6 +371,8 @@ def big(bench: Bench) -> Iterator[dict[str, Any]]:
 
 JOBS: dict[str, Callable[[Bench], Iterator[dict[str, Any]]]] = {
     "jsonl": jsonl,
+    "html": html,
+    "md": md,
     "redact": redact,
     "hostile": hostile,
     "verify": verify,
