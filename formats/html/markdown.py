@@ -21,12 +21,22 @@ if TYPE_CHECKING:
 __all__ = ["markdown_html"]
 
 _MOST = 1 << 16
-# Without one of these a text is paragraphs and nothing else.
-_MARKUP = re.compile(r"[\\`*_\[\]<>#|~&!]|^[ \t]*(?:[-+=]|\d{1,9}[.)])|^(?: {4}|\t)", re.MULTILINE)
-_BLANK = re.compile(r"\n[ \t]*\n\s*")
 _LANGUAGE = re.compile(r"[A-Za-z0-9+#._-]{1,30}")
 _DATA = re.compile(r"data:image/(?:png|jpeg|gif|webp);base64,[A-Za-z0-9+/=]+\Z")
 _LARGEST = 4 << 20
+
+# What makes a block more than a paragraph of words, addresses and code: the parser reads such ones.
+_MARKUP = re.compile(
+    r"\\[!-/:-@\[-`{-~\n]|\*|(?<!\w)_|_(?!\w)|!\[|\]\(|\]\[|~~|<[A-Za-z/!?]|&(?:#|[A-Za-z])"
+    r"|^[ \t]*(?:[-+=>#|:~]|\d{1,9}[.)]|$)|^(?: {4}|[ ]{0,3}\t)|\|[ \t]*:?-|-[ \t]*\|",
+    re.MULTILINE,
+)
+# Code on one line, between single backticks; with others in it a paragraph is the parser's.
+_CODE = re.compile(r"`([^`\n]+)`")
+_SIMPLE_CODE = re.compile(r"(?:[^`]|(?<!`)`[^`\s](?:[^`\n]*[^`\s])?`(?!`))*+")
+_BREAK = "<br>\n"
+_ITEM = re.compile(r" {0,3}(?:[-+*]|\d{1,9}[.)])(?:[ \t]|$)")
+_FENCE = re.compile(r"```(?!`)([^`]*)")
 
 
 def markdown_html(text: str) -> str:
@@ -34,15 +44,88 @@ def markdown_html(text: str) -> str:
     text = text.strip("\n")
     if not text:
         return ""
-    if _MARKUP.search(text) is None:
-        parts = _BLANK.split(text) if "\n" in text else [text]
-        return "".join(f"<p>{linked(part.strip()).replace(chr(10), '<br>')}</p>\n" for part in parts if part.strip())
     if len(text) > _MOST:
         return f"<pre>{text_html(text)}</pre>\n"
     try:
-        return str(_parser().render(text, {}))
+        # A definition may be for what stands anywhere in the text.
+        blocks = None if "]:" in text or "~~~" in text else _blocks(text)
+        return str(_parser().render(text, {})) if blocks is None else "".join(map(_block, blocks))
     except RecursionError:
         return f"<pre>{text_html(text)}</pre>\n"
+
+
+def _blocks(text: str) -> list[tuple[str, str | None]] | None:
+    """
+    Return the parts of a text that can be read one by one, and for a fenced block its language, which is None otherwise.
+
+    None for a text in which it is not told at a glance where fences begin and end.
+    """
+    blocks: list[tuple[str, str | None]] = []
+    lines = text.split("\n")
+    block: list[str] = []
+    at, count = 0, len(lines)
+    while at < count:
+        current = lines[at]
+        at += 1
+        if "```" in current:
+            fence = _FENCE.fullmatch(current)
+            if fence is None:
+                return None
+            if block:
+                blocks.append(("\n".join(block), None))
+                block = []
+            begin = at
+            while at < count and not _closes(lines[at]):
+                at += 1
+            if at == count:
+                return None
+            language = _LANGUAGE.match(fence[1].strip())
+            blocks.append(("".join(f"{line}\n" for line in lines[begin:at]), language[0] if language else ""))
+            at += 1
+        elif current.strip(" \t"):
+            block.append(current)
+        elif block:
+            following = at
+            while following < count and not lines[following].strip(" \t"):
+                following += 1
+            after = lines[following] if following < count else ""
+            # What is indented belongs to what stands above, and so may an item of a list.
+            if after[:1] in (" ", "\t") or (_ITEM.match(after) and any(map(_ITEM.match, block))):
+                block += lines[at - 1 : following]
+            else:
+                blocks.append(("\n".join(block), None))
+                block = []
+            at = following
+    if block:
+        blocks.append(("\n".join(block), None))
+    return blocks
+
+
+def _closes(line: str) -> bool:
+    """Return whether a line closes a fence of three backticks."""
+    bare = line.strip(" \t")
+    return bare.startswith("```") and not bare.strip("`") and not line.startswith(("    ", "\t", " \t", "  \t", "   \t"))
+
+
+def _block(part: tuple[str, str | None]) -> str:
+    text, language = part
+    if language is not None:
+        return _code(text, language)
+    if _MARKUP.search(text) is not None or ("`" in text and not _SIMPLE_CODE.fullmatch(text)):
+        return str(_parser().render(text, {}))
+    lines = [line.strip(" \t") for line in text.split("\n")]
+    if "`" not in text:
+        return f"<p>{_BREAK.join(map(linked, lines))}</p>\n"
+    shown: list[str] = []
+    for line in lines:
+        pieces = _CODE.split(line)
+        shown.append("".join(f"<code>{text_html(piece)}</code>" if at % 2 else linked(piece) for at, piece in enumerate(pieces)))
+    return f"<p>{_BREAK.join(shown)}</p>\n"
+
+
+def _code(text: str, language: str) -> str:
+    label = f' data-language="{attribute(language)}"' if language else ""
+    return f"<pre{label}><code>{text_html(text)}</code></pre>\n"
 
 
 @cache
@@ -93,12 +176,11 @@ def _image(self: Any, tokens: Sequence[Token], at: int, options: Any, env: Any) 
 
 def _fence(self: Any, tokens: Sequence[Token], at: int, options: Any, env: Any) -> str:
     language = _LANGUAGE.match(tokens[at].info.strip())
-    label = f' data-language="{attribute(language[0])}"' if language else ""
-    return f"<pre{label}><code>{text_html(tokens[at].content)}</code></pre>\n"
+    return _code(tokens[at].content, language[0] if language else "")
 
 
 def _code_block(self: Any, tokens: Sequence[Token], at: int, options: Any, env: Any) -> str:
-    return f"<pre><code>{text_html(tokens[at].content)}</code></pre>\n"
+    return _code(tokens[at].content, "")
 
 
 def _link_open(self: Any, tokens: Sequence[Token], at: int, options: Any, env: Any) -> str:

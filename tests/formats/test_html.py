@@ -27,7 +27,7 @@ from satchel.formats.hermes_state import reader as hermes
 from satchel.formats.html import writer
 from satchel.formats.html.ansi import output_html
 from satchel.formats.html.diffs import diff_html, edits_of, looks_like_diff, patch_html
-from satchel.formats.html.markdown import markdown_html
+from satchel.formats.html.markdown import _parser, markdown_html
 from satchel.formats.registry import detect
 from satchel.formats.turns import visible
 from satchel.verifying import check
@@ -197,6 +197,21 @@ def test_rendered_markdown_is_well_formed_and_harmless(lines: list[str]) -> None
         assert element.attributes.keys() <= {"href", "rel", "title", "dir", "class", "alt", "src", "data-language", "start"}
         assert re.match(r"https?://|mailto:|#|$", str(element.attributes.get("href", "")), re.IGNORECASE)
         assert "src" not in element.attributes or str(element.attributes["src"]).startswith("data:image/")
+
+
+_USUAL = [
+    "word", "two words", "snake_case_name", "a `code` b", "`x` `y`", "``two``", "`open",
+    "see https://a.example/b_c?d=e&f=1.", "5 * 3", "**b**", "# Head", "## `x`", "- item", "* item", "1. one", "2) two",
+    "  indented", "    four", "\ttab", "> quote", "| a | b |", "|---|---|", "---", "===", "```", "```py", "```py title",
+    "~~~", "[x](https://a.example)", "[x]", "![y](z)", "a & b", "&amp;", "x < y", "<b>", "\\*", "a\\", "trailing  ",
+    "it's \"quoted\"", "a_b _c_", "~~gone~~", "x ~ y", "", "", "", "   ", ":---", "```x```", "- ", "-", "1.", "a|b", "--|--",
+]  # fmt: skip
+
+
+@given(st.lists(st.sampled_from(_USUAL), max_size=12))
+def test_what_is_read_without_the_parser_is_as_the_parser_reads_it(lines: list[str]) -> None:
+    text = "\n".join(lines).strip("\n")
+    assert str(_parser().render(text, {})) == markdown_html(text)
 
 
 @pytest.mark.parametrize(
