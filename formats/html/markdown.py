@@ -25,16 +25,22 @@ _LANGUAGE = re.compile(r"[A-Za-z0-9+#._-]{1,30}")
 _DATA = re.compile(r"data:image/(?:png|jpeg|gif|webp);base64,[A-Za-z0-9+/=]+\Z")
 _LARGEST = 4 << 20
 
-# What makes a block more than a paragraph of words, addresses and code: the parser reads such ones.
+# What makes a text more than words, addresses, code and bold print: the parser reads such ones.
 _MARKUP = re.compile(
-    r"\\[!-/:-@\[-`{-~\n]|\*|(?<!\w)_|_(?!\w)|!\[|\]\(|\]\[|~~|<[A-Za-z/!?]|&(?:#|[A-Za-z])"
-    r"|^[ \t]*(?:[-+=>#|:~]|\d{1,9}[.)]|$)|^(?: {4}|[ ]{0,3}\t)|\|[ \t]*:?-|-[ \t]*\|",
+    r"\\[!-/:-@\[-`{-~\n]|(?<!\w)_|_(?!\w)|!\[|\]\(|\]\[|~~|<[A-Za-z/!?]|&(?:#|[A-Za-z])|\|[ \t]*:?-|-[ \t]*\||^[ \t]*$",
     re.MULTILINE,
 )
+# What makes a line more than one of a paragraph.
+_MARKED = re.compile(r"^[ \t]*(?:[-+=>#|:~]|\*(?!\*\w)|\d{1,9}[.)])|^(?: {4}|[ ]{0,3}\t)", re.MULTILINE)
+_BOLD = re.compile(r"\*\*([^\W_](?:[^*_`\[\]<\\&\n]*[^\W_])?)\*\*")
+_HEADING = re.compile(r"(#{1,6}) ([^\W_](?:[^#\n]*[^#\s])?)")
+_BULLET = re.compile(r"[-*+] (?=[^\W_]|[\"'(]|`|\*\*\w)(?!\d{1,9}[.)](?:[ \t]|$))[^\n]*[^\s\n]")
+_NUMBERED = re.compile(r"\d{1,9}[.)] (?=[^\W_]|[\"'(]|`|\*\*\w)(?!\d{1,9}[.)](?:[ \t]|$))[^\n]*[^\s\n]")
 # Code on one line, between single backticks; with others in it a paragraph is the parser's.
 _CODE = re.compile(r"`([^`\n]+)`")
 _SIMPLE_CODE = re.compile(r"(?:[^`]|(?<!`)`[^`\s](?:[^`\n]*[^`\s])?`(?!`))*+")
 _BREAK = "<br>\n"
+_BLANKS = " \t"
 _ITEM = re.compile(r" {0,3}(?:[-+*]|\d{1,9}[.)])(?:[ \t]|$)")
 _FENCE = re.compile(r"```(?!`)([^`]*)")
 
@@ -111,16 +117,46 @@ def _block(part: tuple[str, str | None]) -> str:
     text, language = part
     if language is not None:
         return _code(text, language)
-    if _MARKUP.search(text) is not None or ("`" in text and not _SIMPLE_CODE.fullmatch(text)):
+    if (
+        _MARKUP.search(text) is not None
+        or ("`" in text and not _SIMPLE_CODE.fullmatch(text))
+        or ("*" in text and "*" in _CODE.sub("", _BOLD.sub("", text))[2 * text.startswith("* ") :].replace("\n* ", "\n"))
+    ):
         return str(_parser().render(text, {}))
-    lines = [line.strip(" \t") for line in text.split("\n")]
-    if "`" not in text:
-        return f"<p>{_BREAK.join(map(linked, lines))}</p>\n"
+    lines = text.split("\n")
+    if _MARKED.search(text) is None:
+        return f"<p>{_BREAK.join([_inline(line.strip(_BLANKS)) for line in lines])}</p>\n"
+    if len(lines) == 1 and (heading := _HEADING.fullmatch(text)):
+        level = min(6, len(heading[1]) + 3)
+        return f'<h{level} dir="auto">{_inline(heading[2])}</h{level}>\n'
+    for item, kind in ((_BULLET, "ul"), (_NUMBERED, "ol")):
+        if all(map(item.fullmatch, lines)) and _are_one_list(lines):
+            number = lines[0].partition(" ")[0][:-1]
+            start = f' start="{int(number)}"' if kind == "ol" and int(number) != 1 else ""
+            items = "".join(f"<li>{_inline(line.partition(' ')[2])}</li>\n" for line in lines)
+            return f"<{kind}{start}>\n{items}</{kind}>\n"
+    return str(_parser().render(text, {}))
+
+
+def _are_one_list(lines: list[str]) -> bool:
+    """Return whether items have one mark; another one begins another list."""
+    return len({line.partition(" ")[0][-1] for line in lines}) == 1
+
+
+def _inline(line: str) -> str:
+    """Return words, addresses, code and bold print."""
+    if "`" not in line and "*" not in line:
+        return linked(line)
     shown: list[str] = []
-    for line in lines:
-        pieces = _CODE.split(line)
-        shown.append("".join(f"<code>{text_html(piece)}</code>" if at % 2 else linked(piece) for at, piece in enumerate(pieces)))
-    return f"<p>{_BREAK.join(shown)}</p>\n"
+    for at, piece in enumerate(_CODE.split(line)):
+        if at % 2:
+            shown.append(f"<code>{text_html(piece)}</code>")
+        elif "*" in piece:
+            bold = _BOLD.split(piece)
+            shown += [f"<strong>{linked(word)}</strong>" if n % 2 else linked(word) for n, word in enumerate(bold)]
+        else:
+            shown.append(linked(piece))
+    return "".join(shown)
 
 
 def _code(text: str, language: str) -> str:

@@ -200,11 +200,14 @@ def test_rendered_markdown_is_well_formed_and_harmless(lines: list[str]) -> None
 
 
 _USUAL = [
-    "word", "two words", "snake_case_name", "a `code` b", "`x` `y`", "``two``", "`open",
-    "see https://a.example/b_c?d=e&f=1.", "5 * 3", "**b**", "# Head", "## `x`", "- item", "* item", "1. one", "2) two",
-    "  indented", "    four", "\ttab", "> quote", "| a | b |", "|---|---|", "---", "===", "```", "```py", "```py title",
-    "~~~", "[x](https://a.example)", "[x]", "![y](z)", "a & b", "&amp;", "x < y", "<b>", "\\*", "a\\", "trailing  ",
-    "it's \"quoted\"", "a_b _c_", "~~gone~~", "x ~ y", "", "", "", "   ", ":---", "```x```", "- ", "-", "1.", "a|b", "--|--",
+    "- **b** c", "- `x` y", "* **b**", "+ p", "3. three", "1. **b**: c", "a **b c** d", "2**3 and 4**5", "**a", "b** c",
+    "# Head **b**", "## a_b", "- \"q\"", "- 1. n", "- # h", "* * *", "**a `b` c**", "`**a**`", "### x #", "1. - z",
+    "**b_c**", "**x**y", "10. ten", "- a\\", "word", "two words", "snake_case_name", "a `code` b", "`x` `y`", "``two``",
+    "`open", "see https://a.example/b_c?d=e&f=1.", "5 * 3", "**b**", "# Head", "## `x`", "- item", "* item", "1. one",
+    "2) two", "  indented", "    four", "\ttab", "> quote", "| a | b |", "|---|---|", "---", "===", "```", "```py",
+    "```py title", "~~~", "[x](https://a.example)", "[x]", "![y](z)", "a & b", "&amp;", "x < y", "<b>", "\\*", "a\\",
+    "trailing  ", "it's \"quoted\"", "a_b _c_", "~~gone~~", "x ~ y", "", "", "", "   ", ":---", "```x```", "- ", "-",
+    "1.", "a|b", "--|--",
 ]  # fmt: skip
 
 
