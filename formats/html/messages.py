@@ -6,6 +6,7 @@ import base64
 import binascii
 import re
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 from satchel.contracts import Kindred, SessionInfo, SessionView, Usage
 from satchel.formats.html.ansi import output_html
@@ -199,7 +200,8 @@ class Rendering:
     def _folded(self, title: str, text: str, kind: str = "") -> str:
         octets = len(text.encode("utf-8", "replace"))
         named = f' class="{kind}"' if kind else ""
-        return f'<details{named}><summary>{title} · {size(octets)}</summary><pre dir="auto">{linked(text)}</pre></details>'
+        words = f'<pre class="words" dir="auto">{linked(text)}</pre>'
+        return f"<details{named}><summary>{title} · {size(octets)}</summary>{words}</details>"
 
     def _call(self, call: ToolCall) -> str:
         self._names.seen(call)
@@ -210,7 +212,7 @@ class Rendering:
             rest = {name: value for name, value in arguments.items() if name not in used}
             long = {name: value for name, value in rest.items() if isinstance(value, str) and "\n" in value.strip("\n")}
             short = {name: value for name, value in rest.items() if name not in long} if long else rest
-            before = [f"<pre>{text_html(plain(json_text(short)))}</pre>"] if short or not (long or edits) else []
+            before = [_arguments(short)] if short or not (long or edits) else []
             for name, value in long.items():
                 shown = patch_html(value) if looks_like_diff(value) else f'<pre dir="auto">{text_html(plain(value))}</pre>'
                 before.append(f'<p class="label">{one_line(str(name), 80)}</p>{shown}')
@@ -265,6 +267,21 @@ class Rendering:
             about_it = f"{one_line(image.media_type or 'of an unknown kind', 60)}, {size(len(image.data) * 3 // 4)}"
             return f'<p><span class="chip">[image: {about_it}]</span></p>'
         return f'<p><img class="picture" alt="image" src="data:{kind};base64,{image.data}"></p>'
+
+
+def _arguments(short: Mapping[str, Any]) -> str:
+    """Return arguments as names with their values, or as JSON where there is more to them."""
+    if not short or any(isinstance(value, Mapping | list) for value in short.values()):
+        return f"<pre>{text_html(plain(json_text(short)))}</pre>"
+    rows = (
+        f"<dt>{one_line(str(name), 80)}</dt><dd><code>{text_html(plain(_word(value)))}</code></dd>"
+        for name, value in short.items()
+    )
+    return f'<dl class="arguments">{"".join(rows)}</dl>'
+
+
+def _word(value: Any) -> str:
+    return value if isinstance(value, str) else json_text(value)
 
 
 def _link(info: SessionInfo) -> str:
