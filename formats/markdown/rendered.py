@@ -22,7 +22,7 @@ _LONG = 4000
 
 # A line that is more than what stands in it, or may be: a heading, a rule, a fence, a definition, an indented block.
 _SPECIAL = re.compile(
-    r"^(?: {4}| {0,3}\t|[ \t>]*(?:(?:[-+*]|\(?(?:[A-Za-z]{1,7}|[0-9#]{1,9}|@\w*)[.)])[ \t]+>?)*[ \t>]*"
+    r"^(?: {4}| {0,3}\t|[ \t>]*+[-=+*][ \t]*$|[ \t>]*+(?:(?:[-+*]|\(?(?:[A-Za-z]{1,7}|[0-9#]{1,9}|@\w*)[.)])[ \t]++>?)*+[ \t>]*+"
     r"(?:#|[-=_*.~+][ \t]*(?:[-=_*.~+:]|$)|:[: \t]|~[ \t]|`{3}|@|[Tt]able:))|\(@",
     re.MULTILINE,
 )

@@ -296,6 +296,9 @@ def test_hostile_text_takes_linear_work(monkeypatch: pytest.MonkeyPatch) -> None
         for count in (1000, 2000):
             made = rendered(piece * count, fence)
             assert len(made) <= 8 * len(piece) * count + 64
+    # A pattern that goes back would take hours for these.
+    for text in (" " * 200_000 + "x", "- " + " " * 200_000 + "x", "> " * 100_000 + "x", "- " * 100_000 + "x", "(a) " * 50_000):
+        assert rendered(text, fence).strip()
 
 
 def test_the_front_matter_is_what_the_emitter_writes(tmp_path: Path) -> None:
