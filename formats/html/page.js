@@ -77,7 +77,7 @@
       one("#bar strong").textContent = sessions[number][0];
       all("#list a").forEach((link) => { if (+link.dataset.at === number) { link.setAttribute("aria-current", "page");
         link.scrollIntoView({ block: "nearest" }); } else link.removeAttribute("aria-current"); });
-      if (!message && !keep) scrollTo({ top: 0, behavior: "instant" });
+      if (!message && !keep) { const top = () => scrollTo({ top: 0, behavior: "instant" }); top(); requestAnimationFrame(() => requestAnimationFrame(top)); }
     }
     side.classList.add("closed");
     if (message) {
