@@ -1,7 +1,8 @@
 """
 The contracts between the parts: what a record and a session are, and what readers, writers, targets and redactors promise.
 
-Only protocols and plain data stand here, so that every part may import this module and none needs another. Everything past the
+Only protocols, plain data, and functions that use an ability where it is there, stand here, so that every part may import this
+module and none needs another. Everything past the
 first argument is keyword-only. `satchel.testing` holds the suites that prove these promises for a reader or a writer.
 """
 
@@ -51,9 +52,9 @@ __all__ = [
     "Usage",
     "Writer",
     "Written",
-    "hold",
-    "put_coded",
+    "search",
     "share",
+    "write_searched",
 ]
 
 Dialect = str
@@ -328,20 +329,18 @@ class Searching(Protocol):
         ...
 
 
-def hold(stream: Stream, data: bytes) -> None:
-    """Say what will be written later: it is searched now, while it is known for what. Raises RedactionError."""
+def search(stream: Stream, data: bytes) -> None:
+    """Have bytes searched that will be written later, or in another form: now it is known for what. Raises RedactionError."""
     if isinstance(stream, Searching):
         stream.search(data)
 
 
-def put_coded(stream: Stream, plain: bytes, coded: bytes) -> None:
-    """Write bytes in another form than that in which they can be searched; b"" as `plain` where they were searched before."""
+def write_searched(stream: Stream, data: bytes) -> None:
+    """Write bytes that were searched before, or that say what was."""
     if isinstance(stream, Searching):
-        if plain:
-            stream.search(plain)
-        stream.write_searched(coded)
+        stream.write_searched(data)
     else:
-        stream.write(coded)
+        stream.write(data)
 
 
 @runtime_checkable

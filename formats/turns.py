@@ -30,7 +30,6 @@ __all__ = [
     "line",
     "marks",
     "session_facts",
-    "size",
     "speaker",
     "system_prompt",
     "visible",
@@ -200,21 +199,11 @@ def without_colours(text: str) -> str:
 
 def line(text: str, most: int) -> str:
     """Return a text as one line of at most so many columns, safe to look at."""
+    text = text.lstrip() if text[:1].isspace() else text
     head = " ".join(text[: 4 * most].split())
     if head.isascii() and head.isprintable():
         return head if len(head) <= most and len(text) <= 4 * most else f"{head[: most - 1].rstrip()}…"
     return terminal_line(text, most)
-
-
-def size(octets: float) -> str:
-    """Return a number of bytes as people read it: "512 bytes", "12.4 kB" (of 1,000 bytes)."""
-    if octets < 1000:
-        return f"{int(octets)} byte{'' if octets == 1 else 's'}"
-    for unit in ("kB", "MB"):
-        octets /= 1000
-        if octets < 1000:
-            return f"{octets:.1f} {unit}"
-    return f"{octets / 1000:.1f} GB"
 
 
 # ---------------------------------------------------------------------------------------------------------- the session

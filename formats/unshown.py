@@ -8,7 +8,7 @@ takes a document for the whole.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from satchel.contracts import Record
@@ -23,26 +23,22 @@ _COLUMNS = {
     *("reasoning", "reasoning_content", "codex_message_items", "active", "compacted", "observed"),
     *("author", "sidechain", "_compressed_summary"),
 }
-_DEEP = 200
+_SESSION = {
+    *("id", "title", "source", "model", "cwd", "git_branch"),
+    *("billing_provider", "system_prompt", "end_reason", "parent_session_id"),
+}
+"""Columns of a session's row that stand at the head of a document, or are told by its writer when they do not."""
 
 
 class Unshown:
-    """
-    Counts what is not shown of the entries of a session.
+    """Counts what is not shown of the entries of a session."""
 
-    `shown` says of a note whether the document shows what it holds, and by which fields.
-    """
-
-    def __init__(self, shown: Callable[[Note], Iterable[str]] = lambda note: ()) -> None:
-        self._shown = shown
+    def __init__(self) -> None:
         self._counts: Counter[str] = Counter()
-        self._skipped: Counter[str] = Counter()
         self._columns: dict[tuple[str, ...], tuple[str, ...]] = {}
 
     def add(self, entry: Entry) -> None:
-        """Take an entry that was shown."""
-        if self._skipped:
-            self._skipped.clear()
+        """Take an entry that was shown, or a note, of which only a session's row is."""
         if isinstance(entry, Note):
             self._note(entry)
             return
@@ -59,31 +55,23 @@ class Unshown:
                 if said is None:
                     said = {entry.role, entry.author, *filter(None, (entry.id, entry.model))}
                     _gather(entry.blocks, said)
-                self._leaves(record.data, "", said, 0)
+                self._leaves(record.data, said)
 
     def skip(self, what: str, number: int = 1) -> None:
         """Take note of what was left out, in the writer's own words."""
         self._counts[what] += number
-        self._skipped[what] += number
-
-    def restart(self) -> None:
-        """Forget what was left out of an entry since the last one was added: it is shown once more."""
-        self._counts.subtract(self._skipped)
-        self._skipped.clear()
 
     def losses(self) -> dict[str, int]:
         """Return how often each thing was not shown, by name."""
         return {name: count for name, count in sorted(self._counts.items()) if count}
 
     def _note(self, note: Note) -> None:
-        shown = frozenset(self._shown(note))
-        if not shown:
+        if note.kind != "sessions" or not isinstance(note.data, Mapping):
             self._counts[f"notes: {note.kind}"] += 1
             return
-        if isinstance(note.data, Mapping):
-            for name, value in note.data.items():
-                if name not in shown and isinstance(value, str | bytes) and value:
-                    self._counts[f"fields: {note.kind}.{name}"] += 1
+        for name, value in note.data.items():
+            if name not in _SESSION and isinstance(value, str | bytes) and value:
+                self._counts[f"fields: {note.kind}.{name}"] += 1
 
     def _row(self, record: Record) -> None:
         row = record.data
@@ -99,21 +87,21 @@ class Unshown:
             if value is not None and type(value) is not int and type(value) is not float and value != "":
                 self._counts[f"fields: {name}"] += 1
 
-    def _leaves(self, value: Any, path: str, said: set[str], depth: int) -> None:
+    def _leaves(self, line: Any, said: set[str]) -> None:
         """Count the texts in a line's JSON that none of the entry's parts says as they stand."""
-        if type(value) is str:
-            if value and value not in said:
-                self._counts[f"fields: {path}" if path else "lines that are no object"] += 1
-        elif type(value) is dict:
-            for key, item in value.items():
-                kind = type(item)
-                if kind is str or ((kind is dict or kind is list) and item):
-                    self._leaves(item, f"{path}.{key}" if path else key, said, depth + 1) if depth < _DEEP else None
-        elif type(value) is list:
-            for item in value:
-                kind = type(item)
-                if kind is str or ((kind is dict or kind is list) and item):
-                    self._leaves(item, path, said, depth + 1) if depth < _DEEP else None
+        todo: list[tuple[Any, str]] = [(line, "")]
+        while todo:
+            value, path = todo.pop()
+            if type(value) is str:
+                if value and value not in said:
+                    self._counts[f"fields: {path}" if path else "lines that are no object"] += 1
+            elif type(value) is dict:
+                todo += [(item, f"{path}.{key}" if path else key) for key, item in value.items() if type(item) in _MORE]
+            elif type(value) is list:
+                todo += [(item, path) for item in value if type(item) in _MORE]
+
+
+_MORE = (str, dict, list)
 
 
 def _gather(blocks: Iterable[Block], said: set[str]) -> None:

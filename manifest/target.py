@@ -137,35 +137,6 @@ class _Files:
         self._ready.append(self._close(stream))
         self._ready_bytes += stream.bytes
 
-    def whole(self, name: str, data: bytes, /) -> None:
-        """
-        Write a file at once that several runs, or sessions, may share: one that is there already with these bytes stays.
-
-        Raises:
-            TargetExists: Something else has its name.
-            TargetError: It can't be written.
-        """
-        if name in self._names or self._holds(name, data):
-            return
-        stream = self.stream(name)
-        stream.write(data)
-        self.finish(stream)
-
-    def stream(self, name: str | None = None, /) -> HashingStream:
-        """Start a file."""
-        raise NotImplementedError
-
-    def _holds(self, name: str, data: bytes) -> bool:
-        path = self._path(name)
-        try:
-            found = os.lstat(path)
-            if not stat.S_ISREG(found.st_mode) or found.st_size != len(data) or name in self.replaceable:
-                return False
-            with open(path, "rb") as file:
-                return file.read(len(data) + 1) == data
-        except OSError:
-            return False
-
     def commit(self, *, before: Callable[[Sequence[FileEntry]], None] | None = None) -> None:
         """
         Make all finished files durable under their final names. The files of one call survive a crash all or in part, each whole.
@@ -487,6 +458,31 @@ class DirectoryTarget(_Files):
         if not self.deferred:
             self.settle()
 
+    def whole(self, name: str, data: bytes, /) -> None:
+        """
+        Write a file at once that several runs, or sessions, may share: one that is there already with these bytes stays.
+
+        Raises:
+            TargetExists: Something else has its name.
+            TargetError: It can't be written.
+        """
+        if name in self._names or self._holds(name, data):
+            return
+        stream = self.stream(name)
+        stream.write(data)
+        self.finish(stream)
+
+    def _holds(self, name: str, data: bytes) -> bool:
+        path = self._path(name)
+        try:
+            found = os.lstat(path)
+            if not stat.S_ISREG(found.st_mode) or found.st_size != len(data) or name in self.replaceable:
+                return False
+            with open(path, "rb") as file:
+                return file.read(len(data) + 1) == data
+        except OSError:
+            return False
+
     def settle(self) -> None:
         """Commit when a batch is full. Raises what `commit` raises."""
         if len(self._ready) >= _BATCH_FILES or self._ready_bytes >= _BATCH_BYTES:
@@ -534,10 +530,6 @@ class PipeTarget:
         except OSError as error:
             raise failure(error, "stdout") from error
         self.files.append(FileEntry("-", stream.bytes, stream.sha256))
-
-    def whole(self, name: str, data: bytes, /) -> None:
-        """Raise TargetError: a pipe holds one output."""
-        raise TargetError(f"{shown(name)} is a file of its own, and standard output holds but one: name a folder", subject=name)
 
     def _put(self, data: bytes) -> None:
         view = memoryview(data)

@@ -7,7 +7,7 @@ from html import escape as _escape
 
 from satchel.formats.turns import line, visible, without_colours
 
-__all__ = ["attribute", "linked", "one_line", "plain", "safe_link", "text_html"]
+__all__ = ["REL", "address", "attribute", "linked", "one_line", "plain", "safe_link", "text_html"]
 
 _WEB = re.compile(r"https?://[^\s<>\"']{1,2000}")
 _ENDS = ".,;:!?)]}"
@@ -30,6 +30,11 @@ def attribute(text: str) -> str:
     return _escape(line(text, 400))
 
 
+def address(text: str) -> str:
+    """Return a link's target, all of it, as the value of an attribute in double quotes."""
+    return _escape(text)
+
+
 def one_line(text: str, most: int = 200) -> str:
     """Return a text as the content of an element, one line of at most so many columns."""
     return _escape(line(text, most), quote=False)
@@ -47,9 +52,9 @@ def linked(text: str) -> str:
     out: list[str] = []
     at = 0
     for found in _WEB.finditer(text):
-        address = found[0].rstrip(_ENDS)
+        found_at = found[0].rstrip(_ENDS)
         out.append(_escape(text[at : found.start()], quote=False))
-        out.append(f'<a href="{_escape(address)}" {REL}>{_escape(address, quote=False)}</a>')
-        at = found.start() + len(address)
+        out.append(f'<a href="{_escape(found_at)}" {REL}>{_escape(found_at, quote=False)}</a>')
+        at = found.start() + len(found_at)
     out.append(_escape(text[at:], quote=False))
     return "".join(out)

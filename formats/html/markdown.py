@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from satchel.formats.html.escape import REL, attribute, linked, one_line, safe_link, text_html
+from satchel.formats.html.escape import REL, address, attribute, linked, one_line, safe_link, text_html
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -225,17 +225,12 @@ def _link_open(self: Any, tokens: Sequence[Token], at: int, options: Any, env: A
     if not safe_link(target):
         return "<a>"
     title = tokens[at].attrs.get("title")
-    return f'<a href="{attribute_whole(target)}" {REL}' + (f' title="{attribute(str(title))}"' if title else "") + ">"
+    return f'<a href="{address(target)}" {REL}' + (f' title="{attribute(str(title))}"' if title else "") + ">"
 
 
 def _link_close(self: Any, tokens: Sequence[Token], at: int, options: Any, env: Any) -> str:
     env["links"] = env.get("links", 1) - 1
     return "</a>"
-
-
-def attribute_whole(text: str) -> str:
-    """Return a text without line breaks as the value of an attribute in double quotes, all of it."""
-    return text_html(text).replace('"', "&quot;")
 
 
 def _text(self: Any, tokens: Sequence[Token], at: int, options: Any, env: Any) -> str:

@@ -26,6 +26,7 @@ from satchel.formats.model import (
     Unknown,
 )
 from satchel.formats.parted import rows
+from satchel.formats.pictures import picture_kind
 from satchel.formats.turns import (
     CallNames,
     about,
@@ -34,27 +35,21 @@ from satchel.formats.turns import (
     heading,
     json_text,
     marks,
-    size,
     speaker,
     system_prompt,
 )
 from satchel.formats.unshown import Unshown
 from satchel.timetext import iso_utc
+from satchel.wording import count, size
 
-__all__ = ["SHOWN_OF_SESSION", "Rendering", "anchor"]
+__all__ = ["Rendering"]
 
-SHOWN_OF_SESSION = {
-    *("id", "title", "source", "model", "cwd", "git_branch", "system_prompt", "end_reason", "parent_session_id"),
-    "system_prompt_hash",
-}
 _CLASSES = {"person": "user", "model": "model", "tool": "tool"}
 _LONG = 4_000
-_PICTURES = (b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"GIF8", b"RIFF")
 _BASE64 = re.compile(r"[A-Za-z0-9+/\n]+={0,2}\n?")
-_MEDIA = ("image/png", "image/jpeg", "image/gif", "image/webp")
 
 
-def anchor(session_id: str) -> str:
+def _anchor(session_id: str) -> str:
     """Return the name of a session's place in the page, made from its id."""
     from urllib.parse import quote
 
@@ -76,7 +71,7 @@ class Rendering:
         self._unshown = unshown
         self._names = CallNames()
         self._model: str | None = None
-        self._prompt = False
+        self._prompt: str | None = None
         self._calls = 0
         self.messages = 0
         self.counts = {"live": 0, "compacted": 0, "rewound": 0, "sidechain": 0}
@@ -93,13 +88,12 @@ class Rendering:
                     segment = f"Segment {at + 1} of {len(session.ids)}: {one_line(session.ids[at])}"
                     yield self.messages + 1, f'<p class="label">{segment}</p>\n'
             if isinstance(entry, Note):
-                prompt = None if self._prompt else system_prompt(entry)
-                if prompt is not None:
-                    self._prompt = True
+                prompt = system_prompt(entry)
+                if prompt is not None and prompt != self._prompt:
+                    self._prompt = prompt
                     yield self.messages + 1, self._folded("System prompt", plain(prompt))
-                    if entry.kind == "system_prompts":
-                        continue
-                self._unshown.add(entry)
+                if prompt is None or entry.kind != "system_prompts":
+                    self._unshown.add(entry)
             elif is_copy:
                 self._unshown.skip("copies of earlier messages", rows(entry))
             else:
@@ -110,11 +104,13 @@ class Rendering:
 
     def _top(self, info: SessionInfo) -> str:
         facts = "".join(f"<dt>{label}</dt><dd>{value}</dd>" for label, value in self._facts(info) if value)
-        place = attribute(anchor(self._session.ids[-1]))
+        place = attribute(_anchor(self._session.ids[-1]))
         out = [f'<a id="{place}"></a><h1 dir="auto">{one_line(heading(info))}</h1>\n<dl>{facts}</dl>\n']
         parent, children = self._session.kin() if isinstance(self._session, Kindred) else (None, ())
         if parent is not None:
             out.append(f'<p class="label">Comes from {_link(parent)}</p>\n')
+        elif info.parent:
+            out.append(f'<p class="label">Comes from {one_line(info.parent)}, which is not in this page</p>\n')
         if children:
             out.append(f'<p class="label">Sessions that come from this one: {", ".join(map(_link, children))}</p>\n')
         return "".join(out)
@@ -123,6 +119,7 @@ class Rendering:
         yield "Session", one_line(self._session.ids[-1])
         yield "Agent", one_line(info.agent + (f", {info.source}" if info.source and info.source != info.agent else ""))
         yield "Model", one_line(info.model or "")
+        yield "Provider", one_line(info.provider or "")
         yield "Folder", one_line((info.cwd or "") + (f" ({info.git_branch})" if info.cwd and info.git_branch else ""), 400)
         yield "Time", " to ".join(filter(None, (_time(info.started_at), _time(info.ended_at))))
         yield "Tokens", _tokens(info.usage)
@@ -131,14 +128,10 @@ class Rendering:
 
     def _end(self, info: SessionInfo) -> str:
         counts = self.counts
-        words = [f"{counts['live']:,} messages"]
-        hidden = (
-            (counts["compacted"], "compacted"),
-            (counts["rewound"], "taken back"),
-            (counts["sidechain"], "beside the main line"),
-        )
-        words += [f"{number:,} {what}" for number, what in hidden if number]
-        words += [f"{self._calls:,} tool calls"] if self._calls else []
+        words = [count(counts["live"], "message")]
+        hidden = (("compacted", "compacted"), ("rewound", "taken back"), ("sidechain", "beside the main line"))
+        words += [f"{counts[state]:,} {what}" for state, what in hidden if counts[state]]
+        words += [count(self._calls, "tool call")] if self._calls else []
         state = "secrets were taken out" if self._session.redacted else "not redacted"
         return f'<p class="end">{", ".join(words)}. Source: {one_line(info.store or info.agent, 300)}; {state}.</p>\n'
 
@@ -146,8 +139,7 @@ class Rendering:
 
     def _message(self, message: Message) -> str:
         self.messages += 1
-        count = rows(message)
-        self.counts[message.state] += count
+        self.counts[message.state] += rows(message)
         number = self.messages
         who = speaker(message)
         kind = _CLASSES.get(message.author, "other")
@@ -261,12 +253,12 @@ class Rendering:
             head = base64.b64decode(image.data[:64], validate=True)
         except (binascii.Error, ValueError):
             head = b""
-        kind = next((media for magic, media in zip(_PICTURES, _MEDIA, strict=True) if head.startswith(magic)), None)
+        kind = picture_kind(head)
         if kind is None or _BASE64.fullmatch(image.data) is None:
             self._unshown.skip("images left out")
             about_it = f"{one_line(image.media_type or 'of an unknown kind', 60)}, {size(len(image.data) * 3 // 4)}"
             return f'<p><span class="chip">[image: {about_it}]</span></p>'
-        return f'<p><img class="picture" alt="image" src="data:{kind};base64,{image.data}"></p>'
+        return f'<p><img class="picture" alt="image" src="data:{kind[1]};base64,{image.data}"></p>'
 
 
 def _arguments(short: Mapping[str, Any]) -> str:
@@ -286,7 +278,7 @@ def _word(value: Any) -> str:
 
 def _link(info: SessionInfo) -> str:
     how = f" ({one_line(info.lineage)})" if info.lineage else ""
-    return f'<a href="#{attribute(anchor(info.id))}">{one_line(heading(info), 120)}</a>{how}'
+    return f'<a href="#{attribute(_anchor(info.id))}">{one_line(heading(info), 120)}</a>{how}'
 
 
 def _time(seconds: float | None) -> str:

@@ -14,16 +14,17 @@ from collections.abc import Mapping
 from types import TracebackType
 from typing import Any, Literal
 
-from satchel.contracts import Export, SessionView, Stream, Target, Written, hold, put_coded
+from satchel.contracts import Export, SessionView, Stream, Target, Written, search, write_searched
 from satchel.errors import UsageError
 from satchel.events import Listener
-from satchel.formats.html.messages import SHOWN_OF_SESSION, Rendering
+from satchel.formats.html.messages import Rendering
 from satchel.formats.html.page import after, before, no_script
 from satchel.formats.spool import Spool
 from satchel.formats.turns import heading
 from satchel.formats.unshown import Unshown
 from satchel.jsontext import dumps
 from satchel.timetext import iso_utc
+from satchel.wording import count
 
 __all__ = ["file_name", "layout", "name", "open", "suffix"]
 
@@ -84,10 +85,10 @@ class Page:
         """Write a session, part by part."""
         self._sessions += 1
         number = self._sessions
-        unshown = Unshown(lambda note: SHOWN_OF_SESSION if note.kind == "sessions" else ())
+        unshown = Unshown()
         rendering = Rendering(session, number, unshown)
         info = session.info
-        self._title = heading(info) if number == 1 else f"{number:,} sessions"
+        self._title = heading(info) if number == 1 else count(number, "session")
         if self._held is not None:
             self._held.append([])
         blob, firsts = self._blobs, list[int]()
@@ -123,54 +124,50 @@ class Page:
         started = iso_utc(info.started_at, whole=True)
         row = [heading(info), session.ids[-1], info.agent, info.source or "", info.model or "", started, messages, firsts, blob]
         data = dumps(row)
-        hold(self._stream, data)
+        search(self._stream, data)
         self._index.add(data.replace(b"<", b"\\u003c"))
 
     def _put(self, text: str) -> None:
         data = text.encode("utf-8", "replace")
-        self._blobs += 1
+        # It is written later, or compressed: now it can be seen, and it is known what must not be in it.
+        search(self._stream, data)
         if self._held is None:
             self._pack(data)
             return
-        # What is written later is searched now, while it is known what must not be in it.
-        hold(self._stream, data)
+        self._blobs += 1
         self._held[-1].append(data)
         self._bytes += len(data)
         if self._bytes > _PLAIN:
-            self._begin()
             held, self._held = self._held, None
-            self._stream.write(no_script().encode() + b"</main>\n</div>\n")
+            self._stream.write(f"{before('Sessions')}{no_script()}</main>\n</div>\n".encode())
             self._blobs = 0
             for parts in held:
                 for part in parts:
-                    self._blobs += 1
                     self._pack(part)
 
     def _pack(self, data: bytes) -> None:
         """Write a part compressed."""
         coded = base64.b64encode(zlib.compress(data, _LEVEL))
-        put_coded(self._stream, data, b'<script type="text/plain" id="z%d">%s</script>\n' % (self._blobs - 1, coded))
-
-    def _begin(self) -> None:
-        self._stream.write(before(self._title).encode())
+        write_searched(self._stream, b'<script type="text/plain" id="z%d">%s</script>\n' % (self._blobs, coded))
+        self._blobs += 1
 
     def _finish(self) -> None:
         write = self._stream.write
         packed = self._held is None
         if self._held is not None:
-            self._begin()
+            write(before(self._title).encode())
             for number, parts in enumerate(self._held, 1):
                 write(b'<section class="session" id="s%d">\n' % number)
                 for part in parts:
-                    put_coded(self._stream, b"", part)
+                    write_searched(self._stream, part)
                 write(b"</section>\n")
             if not self._sessions:
                 write(b"<p>No sessions.</p>\n")
             write(b"</main>\n</div>\n")
         write(b'<script type="application/json" id="index">{"packed":%s,"sessions":[' % (b"true" if packed else b"false"))
         # The rows were searched when they came.
-        self._index.pour(lambda row: put_coded(self._stream, b"", row), b",\n")
+        self._index.pour(lambda row: write_searched(self._stream, row), b",\n")
         write(b"]}</script>\n")
         state = "secrets were taken out" if self._redacted else "not redacted"
-        said = f"{self._sessions:,} sessions from {', '.join(self._said) or 'nowhere'}; {state}; made by Satchel"
+        said = f"{count(self._sessions, 'session')} from {', '.join(self._said) or 'nowhere'}; {state}; made by Satchel"
         write(after(said).encode())

@@ -11,19 +11,13 @@ from typing import Literal
 from satchel.contracts import Target, share
 from satchel.formats.markdown.literal import escaped
 from satchel.formats.model import Image
-from satchel.formats.turns import size
+from satchel.formats.pictures import LOOKED_AT, picture_kind
+from satchel.wording import size
 
 __all__ = ["HOW", "Assets"]
 
 HOW = ("files", "data", "none")
 _FOLDER = "assets"
-# What a picture begins with: only these are shown, whatever it says of itself.
-_KINDS = (
-    (b"\x89PNG\r\n\x1a\n", "png", "image/png"),
-    (b"\xff\xd8\xff", "jpg", "image/jpeg"),
-    (b"GIF8", "gif", "image/gif"),
-    (b"RIFF", "webp", "image/webp"),
-)
 
 
 class Assets:
@@ -45,7 +39,7 @@ class Assets:
             lost("images that are not base64")
             return f"\\[image: {escaped(image.media_type or 'unknown')}, not readable\\]"
         digest = hashlib.sha256(data)
-        kind = next(((suffix, media) for magic, suffix, media in _KINDS if data.startswith(magic)), None)
+        kind = picture_kind(data[:LOOKED_AT])
         label = f"image: {escaped(image.media_type or 'unknown', 60)}, {size(len(data))}, sha256 {digest.hexdigest()}"
         if kind is None or self._how == "none":
             lost("images left out")

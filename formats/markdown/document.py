@@ -42,13 +42,13 @@ from satchel.formats.turns import (
     json_text,
     marks,
     session_facts,
-    size,
     speaker,
     system_prompt,
 )
 from satchel.formats.unshown import Unshown
 from satchel.naming import file_name
 from satchel.timetext import iso_utc
+from satchel.wording import size
 
 __all__ = ["DETAILS", "Documents", "Style", "choices", "stamp"]
 
@@ -61,10 +61,6 @@ BODIES = ("rendered", "verbatim")
 _SAID = {"person", "model"}
 _TYPED = {"person"}
 _OLD = ("compacted", "rewound")
-_SHOWN_OF_SESSION = {
-    *("id", "title", "source", "model", "cwd", "git_branch", "billing_provider", "system_prompt", "end_reason"),
-    *("parent_session_id", "system_prompt_hash"),
-}
 
 
 class Style(NamedTuple):
@@ -137,7 +133,7 @@ class Documents:
 
     def add(self, session: SessionView) -> Written:
         """Write the session's document."""
-        unshown = Unshown(lambda note: _SHOWN_OF_SESSION if note.kind == "sessions" else ())
+        unshown = Unshown()
         body = Spool()
         try:
             document = _Document(session, self._style, self._options, self._assets, unshown, body)
@@ -178,6 +174,8 @@ class _Document:
         self._names = CallNames()
         self._out: list[str] = []
         self._show: Callable[[str], str] = plain
+        self._lost: list[str] = []
+        self._first: str | None = None
         self._prompt: str | None = None
         self._model: str | None = None
         self._newest: float | None = None
@@ -196,20 +194,28 @@ class _Document:
                 last, self._model = at, None
                 seam += f"*Segment {at + 1} of {len(ids)}: {escaped(ids[at])}*\n\n" if len(ids) > 1 else ""
             if isinstance(entry, Note):
-                self._take_note(entry)
+                seam += self._note(entry)
             elif is_copy:
                 self._unshown.skip("copies of earlier messages", rows(entry))
             elif self._is_wanted(entry):
                 self._message(entry, seam)
                 seam = ""
 
-    def _take_note(self, note: Note) -> None:
+    def _note(self, note: Note) -> str:
+        """Take a note, and return what of it stands before the next message: a system prompt that is another one by now."""
         prompt = system_prompt(note)
-        if prompt is not None and self._options.detail == "full":
+        if prompt is None or note.kind != "system_prompts":
+            self._unshown.add(note)
+        if prompt is None or prompt == self._prompt:
+            return ""
+        if self._options.detail != "full":
+            self._unshown.skip("system prompts")
+        elif self._prompt is None:
+            self._first = self._prompt = prompt
+        else:
             self._prompt = prompt
-            if note.kind == "system_prompts":
-                return
-        self._unshown.add(note)
+            return "".join(self._folded("System prompt", prompt, plain))
+        return ""
 
     def _is_wanted(self, message: Message) -> bool:
         detail = self._options.detail
@@ -234,17 +240,19 @@ class _Document:
         said = self._written(message, _as_it_is)
         if is_odd(said):
             # Something in it can't be seen. That most messages have no such thing is told by one look at all of it.
-            self._unshown.restart()
             said = self._written(message, plain)
         body = title + said
         self._body.add(markers.message(self.messages, message, body, when=when, count=count, quarto=self._style.quarto))
         self._body.add(body)
         self._calls += sum(type(block) is ToolCall for block in message.blocks)
         self._unshown.add(message)
+        for what in self._lost:
+            self._unshown.skip(what)
 
     def _written(self, message: Message, show: Callable[[str], str]) -> bytes:
         self._show = show
         self._out = out = list[str]()
+        self._lost = []
         is_old = message.state in _OLD
         if is_old:
             out.append(self._style.folding(message.state))
@@ -278,9 +286,9 @@ class _Document:
         if isinstance(block, Text):
             if block.injected or message.author == "harness":
                 if full:
-                    self._folded("Put in by the program", block.text)
+                    out += self._folded("Put in by the program", block.text, self._show)
                 else:
-                    self._unshown.skip("text put in by the program")
+                    self._lost.append("text put in by the program")
             elif block.text.strip():
                 if self._options.body == "verbatim" or message.author == "tool":
                     out += self._style.fence(self._show(block.text))
@@ -289,29 +297,30 @@ class _Document:
                     out.append(rendered(self._show(block.text), self._style.fence, breaks=message.author == "person"))
                     out.append("\n\n")
         elif isinstance(block, Image):
-            out.append(f"{self._assets.shown(block, self._unshown.skip)}\n\n")
+            out.append(f"{self._assets.shown(block, self._lost.append)}\n\n")
         elif not full:
-            self._unshown.skip(f"parts: {type(block).__name__.lower()}")
+            self._lost.append(f"parts: {type(block).__name__.lower()}")
         elif isinstance(block, Thinking):
             if block.text.strip():
-                self._folded("Reasoning", block.text)
+                out += self._folded("Reasoning", block.text, self._show)
             else:
                 out.append("*Reasoning in a form that only its provider can read*\n\n")
         elif isinstance(block, ToolCall):
             self._call(block)
         elif isinstance(block, ToolResult):
             self._result(block)
-        elif isinstance(block, Attachment):
-            self._folded(f"Attachment: {block.name or block.kind}", json_text(block.data), "json")
         else:
-            self._folded("Something else", json_text(block.data if isinstance(block, Unknown) else repr(block)), "json")
+            out += self._other(block)
 
-    def _folded(self, title: str, text: str, language: str = "text") -> None:
-        out = self._out
+    def _folded(self, title: str, text: str, show: Callable[[str], str], language: str = "text") -> list[str]:
         octets = len(text) if text.isascii() else len(text.encode("utf-8", "replace"))
-        out.append(self._style.folding(f"{title}, {size(octets)}"))
-        out += self._style.fence(self._show(text), language)
-        out.append(self._style.folded)
+        return [self._style.folding(f"{title}, {size(octets)}"), *self._style.fence(show(text), language), self._style.folded]
+
+    def _other(self, block: Block) -> list[str]:
+        """Return a part that is neither text nor picture, call or result: as the JSON it is."""
+        title = f"Attachment: {block.name or block.kind}" if isinstance(block, Attachment) else "Something else"
+        data = block.data if isinstance(block, Attachment | Unknown) else repr(block)
+        return self._folded(title, json_text(data), self._show, "json")
 
     def _call(self, call: ToolCall) -> None:
         """Add a call: the short ones of its arguments as JSON, each text of several lines by itself."""
@@ -342,10 +351,9 @@ class _Document:
                     out += self._style.fence(self._show(block.text))
                     out.append("\n")
             elif isinstance(block, Image):
-                out.append(f"{self._assets.shown(block, self._unshown.skip)}\n\n")
+                out.append(f"{self._assets.shown(block, self._lost.append)}\n\n")
             else:
-                title = f"Attachment: {block.name or block.kind}" if isinstance(block, Attachment) else "Something else"
-                self._folded(title, json_text(getattr(block, "data", None)), "json")
+                out += self._other(block)
         if not result.content:
             out.append("*Nothing*\n")
         out.append(self._style.folded)
@@ -382,9 +390,8 @@ class _Document:
             out.append("Sessions that come from this one:\n\n")
             out += [f"- {self._link(child)}\n" for child in children]
             out.append("\n")
-        if self._prompt:
-            self._out, self._show = out, plain
-            self._folded("System prompt", self._prompt)
+        if self._first:
+            out += self._folded("System prompt", self._first, plain)
         if not self.messages:
             out.append("*No messages in this session.*\n")
         if self._style.quarto:

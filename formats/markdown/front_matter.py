@@ -13,7 +13,6 @@ __all__ = ["front_matter", "yaml_text"]
 # The parser's library, where it is there, writes the same bytes several times as fast.
 _Base: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 _WIDE = 2**31 - 1
-_LONG = 20_000
 _SURROGATE = re.compile("[\ud800-\udfff]")
 # What turns the direction of what stands around it is written as an escape, as all that can't be seen is.
 _TURNING = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
@@ -39,7 +38,7 @@ def _keyed(value: Any) -> Any:
         return {_Key(name): _keyed(item) for name, item in value.items()}
     if isinstance(value, list | tuple):
         return [_keyed(item) for item in value]
-    return _SURROGATE.sub("\ufffd", value[:_LONG]) if isinstance(value, str) else value
+    return _SURROGATE.sub("\ufffd", value) if isinstance(value, str) else value
 
 
 def yaml_text(facts: Mapping[str, Any]) -> str:

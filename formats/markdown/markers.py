@@ -15,14 +15,12 @@ from urllib.parse import quote
 
 from satchel.formats.model import Message
 
-__all__ = ["MARKED", "Part", "head", "message", "parts"]
+__all__ = ["Part", "head", "message", "parts"]
 
 _ORDINARY = re.compile(r"[A-Za-z0-9._:~-]{1,100}")
 _FIELD = re.compile(rb"([a-z0-9]+)=(?:\"([^\"]*)\"|([^ \"}]+))")
 _MARKER = re.compile(rb"(?:<!-- (head|msg)( [^\n]*?) -->|:{5} \{\.(head|message)( [^\n]*)\})\n")
 _LONGEST = 4096
-MARKED = 1 << 16
-"""A front matter is shorter than this."""
 
 
 def _word(value: str | None) -> str:
@@ -61,8 +59,8 @@ class Part(NamedTuple):
     A part of a document.
 
     Attributes:
-        kind: "head" or "message".
-        fields: What its marker says, by name.
+        kind: "facts" for the front matter, then "head", then "message" for each.
+        fields: What its marker says, by name; of the facts their `yaml`.
         fault: What is wrong with it, None for a part that is as it was written.
         at: The line its marker stands in, from 1.
     """
@@ -86,11 +84,14 @@ def parts(file: IO[bytes], update: Callable[[bytes], object]) -> Iterator[Part]:
         yield Part("", {}, "does not begin as a document of Satchel does", at)
         _rest(file, update)
         return
+    facts: list[bytes] = []
     while line := file.readline():
         update(line)
         at += 1
         if line == b"---\n":
             break
+        facts.append(line)
+    yield Part("facts", {"yaml": b"".join(facts).decode("utf-8", "replace")}, None, 1)
     while line := file.readline(_LONGEST):
         update(line)
         at += 1

@@ -32,7 +32,7 @@ def open(target: Target, *, options: Mapping[str, Any], listen: Listener) -> Exp
     Start an export.
 
     Options:
-        detail: "full" for everything, "chat" for what people and models said.
+        detail: "full" for everything, "chat" for what people and models said, "prompts" for what people typed.
         body: "verbatim" for every text letter by letter, "rendered" to keep Markdown as such.
         images: "files" beside the documents, "data" inside them, "none".
 

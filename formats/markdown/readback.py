@@ -9,7 +9,7 @@ from typing import NamedTuple
 import yaml
 
 from satchel.events import Problem
-from satchel.formats.markdown.markers import MARKED, parts
+from satchel.formats.markdown.markers import parts
 
 __all__ = ["ReadBack", "read_back"]
 
@@ -34,26 +34,23 @@ def read_back(path: str | os.PathLike[str], *, update: Callable[[bytes], object]
 
     `update` gets every byte that is read, in order. A file beside the documents (a picture, a project's file) says nothing.
     """
-    head = bytearray()
-
-    def taken(data: bytes) -> None:
-        update(data)
-        if len(head) < MARKED:
-            head.extend(data[:MARKED])
-
     counts = {"live": 0, "compacted": 0, "rewound": 0, "sidechain": 0}
     expected = 0
     is_document = False
+    session_id = ""
     with open(path, "rb") as file:
         if os.path.splitext(path)[1] not in (".md", ".qmd"):
             while piece := file.read(1 << 20):
                 update(piece)
             return
-        for part in parts(file, taken):
+        for part in parts(file, update):
             if part.kind == "":
                 # What has no mark at all is no document of a session, and misses its session if there should be one.
                 if is_document:
                     yield Problem(f"line {part.at}", part.fault or "", "loss", 1)
+                continue
+            if part.kind == "facts":
+                session_id = _session_id(part.fields["yaml"])
                 continue
             is_document = True
             if part.fault is not None:
@@ -69,12 +66,11 @@ def read_back(path: str | os.PathLike[str], *, update: Callable[[bytes], object]
                 rows = part.fields.get("rows", "1")
                 counts[state if state in counts else "live"] += int(rows) if rows.isdecimal() else 1
     if is_document:
-        yield ReadBack(1, _session_id(bytes(head)), counts["live"], counts["compacted"], counts["rewound"] + counts["sidechain"])
+        yield ReadBack(1, session_id, counts["live"], counts["compacted"], counts["rewound"] + counts["sidechain"])
 
 
-def _session_id(head: bytes) -> str:
+def _session_id(block: str) -> str:
     """Return the session that a document's front matter names."""
-    block = head.partition(b"\n---\n")[0].removeprefix(b"---\n")
     try:
         facts = yaml.safe_load(block)
     except yaml.YAMLError:

@@ -29,7 +29,7 @@ def open(target: Target, *, options: Mapping[str, Any], listen: Listener) -> Exp
 
     Options:
         only: "user-prompts" for one document of what people typed.
-        detail: "full" for everything, "chat" for what people and models said.
+        detail: "full" for everything, "chat" for what people and models said, "prompts" for what people typed.
         body: "rendered" to keep Markdown as such, "verbatim" for every text letter by letter.
         images: "files" beside the documents, "data" inside them, "none".
 

@@ -16,7 +16,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 LEAVES = {
     f"satchel.{name}"
-    for name in ("errors", "events", "exactjson", "frozen", "jsontext", "naming", "contracts", "digest", "timetext")
+    for name in ("errors", "events", "exactjson", "frozen", "jsontext", "naming", "contracts", "digest", "timetext", "wording")
 }
 ROOMS = ("satchel.formats", "satchel.manifest", "satchel.redaction")
 

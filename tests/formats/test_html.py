@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from completeness import missing
+from completeness import missing, real_logs
 from documents import HOSTILE, documents, hostile_texts, one_session
 from exporting import MemoryTarget, View
 from hermes_cases import write
@@ -20,16 +20,16 @@ from hypothesis import strategies as st
 from pages import Element, blobs, elements, index_of, page_faults, text_of_page, whole
 from redacting import redactor, token
 
-from satchel.contracts import hold, put_coded
-from satchel.errors import NotAStore, RedactionError, UsageError
+from satchel.contracts import search, write_searched
+from satchel.errors import RedactionError, UsageError
 from satchel.events import ignore
 from satchel.formats.hermes_state import reader as hermes
 from satchel.formats.html import writer
 from satchel.formats.html.ansi import output_html
 from satchel.formats.html.diffs import diff_html, edits_of, looks_like_diff, patch_html
 from satchel.formats.html.markdown import _parser, markdown_html
-from satchel.formats.registry import detect
-from satchel.formats.turns import visible
+from satchel.formats.pictures import picture_kind
+from satchel.formats.turns import line, visible
 from satchel.verifying import check
 
 Build = Callable[..., Path]
@@ -72,7 +72,7 @@ def test_what_was_compacted_or_taken_back_is_folded_and_marked(tmp_path: Path) -
     page = _page(tmp_path, *compacted([user("old one")]), *rewound([user("not this")]), user("this"))
     assert ["user old", "user old", "user"] == [article.attributes["class"] for article in _articles(page)]
     assert ["compacted", "rewound"] == _inside(page, "summary")
-    assert "1 messages, 1 compacted, 1 taken back" in page
+    assert "1 message, 1 compacted, 1 taken back" in page
 
 
 def test_an_edit_is_shown_as_lines_that_go_and_come(tmp_path: Path) -> None:
@@ -123,6 +123,29 @@ def test_relatives_are_linked_within_the_page(tmp_path: Path) -> None:
     places = {f"#{element.attributes['id']}" for element in elements(page)[0] if element.attributes.get("id")}
     assert 2 == len(targets)
     assert targets <= places
+
+
+def test_a_parent_that_is_not_in_the_page_is_named(tmp_path: Path) -> None:
+    assert "Comes from elsewhere, which is not in this page" in _page(tmp_path, user("x"), parent_session_id="elsewhere")
+
+
+def test_a_system_prompt_that_changes_is_shown_where_it_does(tmp_path: Path) -> None:
+    case = Case()
+    case.add("a", 1e9, [user("one")], end_reason="compression", ended_at=1e9 + 50, system_prompt="be brief")
+    case.add("b", 1e9 + 50, [user("two")], parent_session_id="a", system_prompt="be kind")
+    page = documents(write(tmp_path / "state.db", case), tmp_path / "out", "html", lineage="logical")["sessions.html"]
+    assert page.index("be brief") < page.index("<p>one") < page.index("be kind") < page.index("<p>two")
+
+
+def test_what_begins_as_a_picture_is_one() -> None:
+    assert ("webp", "image/webp") == picture_kind(b"RIFF\x00\x00\x00\x00WEBPVP8 ")
+    assert picture_kind(b"RIFF\x00\x00\x00\x00WAVEfmt ") is None
+    assert picture_kind(b"<svg onload=alert(1)>") is None
+
+
+def test_a_text_that_begins_with_many_blanks_is_one_line_of_its_words() -> None:
+    assert "so many" == line(" \n" * 5000 + "so  many", 20)
+    assert "…" == line("x" * 30, 20)[-1]
 
 
 def test_the_page_says_where_it_comes_from_and_whether_it_is_redacted(tmp_path: Path) -> None:
@@ -359,12 +382,10 @@ def test_what_is_compressed_or_written_later_is_searched_first(tmp_path: Path) -
     target = red.gate().over(MemoryTarget())
     stream = target.stream("x")
     secret = f"the key is {token(1)}".encode()
-    put_coded(stream, b"harmless", b"coded")
-    hold(stream, b"harmless")
+    search(stream, b"harmless")
+    write_searched(stream, b"coded")
     with pytest.raises(RedactionError):
-        put_coded(stream, secret, b"coded")
-    with pytest.raises(RedactionError):
-        hold(stream, secret)
+        search(stream, secret)
 
 
 @pytest.mark.parametrize("plain", [1 << 30, 0], ids=["plain", "packed"])
@@ -408,14 +429,9 @@ def test_every_text_of_a_real_store_is_shown_or_named(shared: Path, tmp_path: Pa
 @pytest.mark.parametrize("agent", ["claude", "codex"])
 def test_every_text_of_real_logs_is_shown_or_named(shared: Path, tmp_path: Path, agent: str) -> None:
     tried = 0
-    for at, path in enumerate(sorted((shared / "data" / agent).rglob("*.jsonl"))):
-        try:
-            store = detect(path) if path.stat().st_size < 4 << 20 else None
-        except NotAStore:
-            store = None
-        if store is None:
-            continue
+    for path, reader in real_logs(shared / "data" / agent):
         tried += 1
-        found = missing(path, tmp_path / str(at), store.open(path, listen=ignore), format="html", read=text_of_page)
-        assert [] == found, path
+        assert [] == missing(path, tmp_path / str(tried), reader.open(path, listen=ignore), format="html", read=text_of_page), (
+            path
+        )
     assert tried > 5

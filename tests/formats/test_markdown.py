@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 import yaml
-from completeness import missing
+from completeness import missing, real_logs
 from documents import HOSTILE, documents, faults, hostile_texts, one_session
 from hermes_cases import write
 from hermes_parts import PIXEL, Case, assistant, call, compacted, rewound, structured, tool, user
@@ -19,7 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from satchel import pipeline
-from satchel.errors import NotAStore, TargetExists, UsageError
+from satchel.errors import TargetExists, UsageError
 from satchel.events import ignore
 from satchel.formats.hermes_state import reader as hermes
 from satchel.formats.markdown import document, quarto, writer
@@ -200,6 +200,47 @@ def test_a_compressed_conversation_is_one_document_without_doubles(tmp_path: Pat
         json.loads(line) for line in (tmp_path / "out" / "manifest.jsonl").read_text().splitlines() if '"session"' in line
     )
     assert 2 == line["losses"]["copies of earlier messages"]
+
+
+def _chain(tmp_path: Path, *, prompts: tuple[str, str] = ("be brief", "be brief")) -> Path:
+    case = Case()
+    turns = [user("one"), assistant("two"), user("three"), assistant("four")]
+    case.add("a", 1e9, turns, end_reason="compression", ended_at=1e9 + 50, system_prompt=prompts[0])
+    tail = [user("[CONTEXT COMPACTION — REFERENCE ONLY] So far."), user("three"), assistant("four"), user("fi\x07ve")]
+    case.add("b", 1e9 + 50, tail, parent_session_id="a", system_prompt=prompts[1])
+    return write(tmp_path / f"{prompts[1]}.db", case)
+
+
+def _losses(out: Path) -> dict[str, int]:
+    lines = [json.loads(line) for line in (out / "manifest.jsonl").read_text().splitlines()]
+    (found,) = [line["losses"] for line in lines if line["type"] == "session"]
+    return dict(found)
+
+
+def test_what_was_left_out_before_an_odd_message_stays_counted(tmp_path: Path) -> None:
+    """The odd message was written twice, and with its first writing all that had been counted since the last message went."""
+    documents(_chain(tmp_path), tmp_path / "out", lineage="logical")
+    assert 2 == _losses(tmp_path / "out")["copies of earlier messages"]
+
+
+def test_a_system_prompt_that_changes_is_shown_where_it_does(tmp_path: Path) -> None:
+    store = _chain(tmp_path, prompts=("be brief", "be kind"))
+    (text,) = documents(store, tmp_path / "out", lineage="logical").values()
+    assert text.index("be brief") < text.index("## 1 · ") < text.index("be kind") < text.index("So far.")
+    store = _chain(tmp_path)
+    (text,) = documents(store, tmp_path / "same", lineage="logical").values()
+    assert 1 == text.count("be brief")
+    (text,) = documents(store, tmp_path / "chat", lineage="logical", detail="chat").values()
+    assert "be brief" not in text
+    assert _losses(tmp_path / "chat")["system prompts"]
+
+
+@pytest.mark.parametrize("format", ["md", "qmd"])
+def test_a_title_of_any_length_stands_in_the_front_matter_and_is_read_over(tmp_path: Path, format: str) -> None:
+    title = "\u00e9\u2028" * 100_000
+    text = _one(tmp_path, user("x"), title=title, format=format)
+    assert format == "qmd" or title == _facts(text)["title"]
+    assert check(tmp_path / "out", content=True).ok
 
 
 def test_equal_runs_give_equal_bytes(hermes_db: Build, tmp_path: Path) -> None:
@@ -473,18 +514,10 @@ def test_every_text_of_a_real_store_is_shown_or_named(shared: Path, tmp_path: Pa
 
 @pytest.mark.parametrize("agent", ["claude", "codex"])
 def test_every_text_of_real_logs_is_shown_or_named(shared: Path, tmp_path: Path, agent: str) -> None:
-    from satchel.formats.registry import detect
-
     tried = 0
-    for at, path in enumerate(sorted((shared / "data" / agent).rglob("*.jsonl"))):
-        try:
-            store = detect(path) if path.stat().st_size < 4 << 20 else None
-        except NotAStore:
-            store = None
-        if store is None:
-            continue
+    for path, reader in real_logs(shared / "data" / agent):
         tried += 1
-        assert [] == missing(path, tmp_path / str(at), store.open(path, listen=ignore)), path
+        assert [] == missing(path, tmp_path / str(tried), reader.open(path, listen=ignore)), path
     assert tried > 5
 
 

@@ -6,7 +6,7 @@ import base64
 import html
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -14,9 +14,12 @@ from urllib.parse import unquote
 from documents import documents
 from exporting import View
 
+from satchel.contracts import Reader
+from satchel.errors import NotAStore
+from satchel.formats.registry import detect
 from satchel.formats.turns import visible, without_colours
 
-__all__ = ["missing"]
+__all__ = ["missing", "real_logs"]
 
 # Of an item in a list: the page counts by itself.
 _NUMBER = re.compile(r"^[\s>]*\d{1,9}[.)](?=\s)")
@@ -91,3 +94,13 @@ def _leaves(value: Any, path: str, row: bool) -> Any:
             except ValueError:
                 pass
         yield path, value
+
+
+def real_logs(folder: Path) -> Iterator[tuple[Path, Reader]]:
+    """Yield the logs of a folder that are of a kind we read, but for very large ones, each with its reader."""
+    for path in sorted(folder.rglob("*.jsonl")):
+        try:
+            if path.stat().st_size < 4 << 20:
+                yield path, detect(path)
+        except NotAStore:
+            continue
