@@ -30,9 +30,12 @@
     return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"))).text();
   };
 
-  const more = async (mine) => {
+  // One part after the other, whoever asks: two at once would both take the same one.
+  let queue = Promise.resolve();
+  const more = (mine) => { queue = queue.catch(() => false).then(() => next(mine)); return queue; };
+  const next = async (mine) => {
     const session = sessions[now];
-    if (!packed || loaded >= session[FIRST].length) return false;
+    if (!packed || mine !== run || loaded >= session[FIRST].length) return false;
     const html = await unpack(session[BLOB] + loaded);
     if (mine !== run) return false;
     const part = document.createElement("template");
@@ -65,8 +68,10 @@
         section.append(rest);
         all(".session", main).forEach((old) => old.remove());
         main.append(section);
-        await more(run);
-        watching = new IntersectionObserver((seen) => { if (seen.some((one) => one.isIntersecting)) more(run).then((got) => {
+        const mine = run;
+        await more(mine);
+        if (mine !== run) return;
+        watching = new IntersectionObserver((seen) => { if (seen.some((one) => one.isIntersecting)) more(mine).then((got) => {
           const rest = one(".rest", main); if (got && rest) { watching.unobserve(rest); watching.observe(rest); } }); }, { rootMargin: "1500px" });
         const left = one(".rest", main);
         left && watching.observe(left);

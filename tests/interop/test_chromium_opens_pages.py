@@ -141,6 +141,8 @@ def test_a_session_is_opened_at_the_message_that_a_link_names(
     assert "<title>Session b</title>" in dom
     assert re.search(r'<article class="user hit" id="s2-m50"', dom)
     assert "b-49" in dom
+    shown = [int(number) for number in re.findall(r'id="s2-m(\d+)"', dom)]
+    assert list(range(1, len(shown) + 1)) == shown, "each part is there once, and in order, whoever asked for it"
     assert "a-0 " not in dom
     assert 3 == len(re.findall(r'<a href="#s\d" data-at="\d"', dom)), "all sessions are in the list"
     assert re.search(r'data-at="1"[^>]* aria-current="page"', dom)
