@@ -12,7 +12,9 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable
 from typing import Generic, TypeVar
 
-__all__ = ["Carried", "copies"]
+from satchel.formats.model import Message, plain_text
+
+__all__ = ["Carried", "copies", "says"]
 
 Item = TypeVar("Item")
 
@@ -91,3 +93,8 @@ def copies(said: Iterable[tuple[Hashable, bool]]) -> bytearray:
         out.extend(copy for _, copy in carried.take(None, says=says, summary=summary))
     out.extend(copy for _, copy in carried.end())
     return out
+
+
+def says(message: Message) -> tuple[Hashable, bool]:
+    """Return what `copies` is told of a message: what it says, and whether it is a summary."""
+    return (message.role, plain_text(message.blocks), len(message.blocks)), bool(message.extra.get("summary"))

@@ -12,9 +12,9 @@ from typing import Any
 
 from satchel.contracts import SessionInfo, SessionView
 from satchel.errors import JsonError
-from satchel.formats.carried import copies
+from satchel.formats.carried import copies, says
 from satchel.formats.hermes_rows import text_of
-from satchel.formats.model import Entry, Message, Note, ToolCall, ToolResult, plain_text
+from satchel.formats.model import Entry, Message, Note, ToolCall, ToolResult
 from satchel.jsontext import indented
 from satchel.naming import terminal_line
 from satchel.timetext import iso_utc
@@ -76,7 +76,7 @@ def conversation(session: SessionView) -> Iterator[tuple[int, Entry, bool]]:
     Only a session of several segments can have such copies; it is read twice.
     """
     several = len(session.ids) > 1
-    flags = iter(copies(_says(message) for message in _messages(session)) if several else ())
+    flags = iter(copies(says(message) for message in _messages(session)) if several else ())
     for segment in range(len(session.ids)):
         for entry in session.entries(segment):
             yield segment, entry, several and isinstance(entry, Message) and bool(next(flags))
@@ -84,10 +84,6 @@ def conversation(session: SessionView) -> Iterator[tuple[int, Entry, bool]]:
 
 def _messages(session: SessionView) -> Iterator[Message]:
     return (entry for at in range(len(session.ids)) for entry in session.entries(at) if isinstance(entry, Message))
-
-
-def _says(message: Message) -> tuple[Any, bool]:
-    return (message.role, plain_text(message.blocks), len(message.blocks)), bool(message.extra.get("summary"))
 
 
 class CallNames:

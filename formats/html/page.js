@@ -211,9 +211,8 @@
     const gone = main.classList.toggle((button.dataset.part === "err" ? "only-" : "no-") + button.dataset.part);
     button.setAttribute("aria-pressed", String(button.dataset.part === "err" ? gone : !gone));
   }));
-  const unfold = (how) => all("details", main).forEach((part) => { part.open = how ?? !part.dataset.was; });
   let unfolded = false;
-  const fold = () => { unfolded = !unfolded; unfold(unfolded); };
+  const fold = () => { unfolded = !unfolded; all("details", main).forEach((part) => { part.open = unfolded; }); };
   addEventListener("beforeprint", () => all("details:not([open])", main).forEach((part) => { part.open = true; part.dataset.was = "1"; }));
   addEventListener("afterprint", () => all("details[data-was]", main).forEach((part) => { part.open = false; delete part.dataset.was; }));
   one("#fold").addEventListener("click", fold);

@@ -7,11 +7,11 @@ in a group; what the person took back; and the copies that compaction stored aga
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Iterator
 from types import TracebackType
 
 from satchel.contracts import SessionView, Stream, Target, Written
-from satchel.formats.carried import copies
+from satchel.formats.carried import copies, says
 from satchel.formats.model import Image, Message, plain_text
 from satchel.jsontext import dumps
 from satchel.timetext import iso_utc
@@ -23,7 +23,7 @@ _NAME = "prompts.jsonl"
 
 def prompts(session: SessionView) -> Iterator[tuple[Message, str]]:
     """Yield each prompt of a session with its text, oldest first."""
-    flags = iter(copies(_says(message) for message in _messages(session)))
+    flags = iter(copies(says(message) for message in _messages(session)))
     for message in _messages(session):
         if not next(flags):
             yield from _typed(message)
@@ -35,10 +35,6 @@ def _messages(session: SessionView) -> Iterator[Message]:
             # What a session copied from another one was typed there.
             if isinstance(entry, Message) and entry.state != "rewound" and not entry.extra.get("copied"):
                 yield entry
-
-
-def _says(message: Message) -> tuple[Hashable, bool]:
-    return (message.role, plain_text(message.blocks), len(message.blocks)), bool(message.extra.get("summary"))
 
 
 def _typed(message: Message) -> Iterator[tuple[Message, str]]:
